@@ -85,3 +85,10 @@ func (t *Tuple) Dst() TaskID { return TaskID(t.dst) }
 
 // SetDst names the task that is to execute t.
 func (t *Tuple) SetDst(task TaskID) { t.dst = int32(task) }
+
+func (t *Tuple) clearAnchors() {
+	t.first = track.Anchor{}
+	if t.more != nil && t.more.anchors != nil {
+		t.SetAnchors(nil)
+	}
+}

@@ -45,6 +45,9 @@ type Origin struct {
 	Component string
 	Stream    string
 	Task      int32
+	// ID numbers the origins of a topology densely, from 1; 0 is the system.
+	// Receivers use it to index tables of their own.
+	ID int32
 	// StreamIndex is the stream's rank among the sorted streams of Component
 	// in the system topology; it stands for the name on the wire.
 	StreamIndex uint16

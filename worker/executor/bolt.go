@@ -1,0 +1,363 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/stormring/stormring/internal/track"
+	"github.com/stormring/stormring/storm"
+)
+
+// BoltSpec is an executor of a bolt.
+type BoltSpec struct {
+	Spec
+	Inbox *TupleInbox
+	New   func() (storm.Bolt, error)
+	// Inputs maps the ids of origins to indexes of the statistics' inputs.
+	Inputs []int32
+	// NumInputs is the number of those.
+	NumInputs int
+}
+
+// Bolt runs the tasks of one executor of a bolt.
+type Bolt struct {
+	core
+	inbox   *TupleInbox
+	create  func() (storm.Bolt, error)
+	inputs  []int32
+	counts  []inputCounts // by input, not yet in the statistics
+	tasks   []*boltTask
+	first   storm.TaskID
+	empties []*Batch
+	sampler sampler
+}
+
+var _ Executor = (*Bolt)(nil)
+
+type inputCounts struct{ executed, acked, failed uint64 }
+
+// boltTask is one task; it is the Emitter of its collector.
+type boltTask struct {
+	task
+	x    *Bolt
+	bolt storm.Bolt
+	// sampled is the input being executed if its latency is measured.
+	sampled bool
+	anchor  track.Anchor
+	start   time.Time
+	late    late
+}
+
+var _ storm.BoltEmitter = (*boltTask)(nil)
+
+// NewBolt makes the executor; nothing of the user's runs before Run.
+func NewBolt(s BoltSpec) *Bolt {
+	return &Bolt{
+		core: newCore(s.Spec), inbox: s.Inbox, create: s.New,
+		inputs: s.Inputs, counts: make([]inputCounts, max(s.NumInputs, 1)), first: s.Tasks[0].ID,
+	}
+}
+
+// QueueLen implements Executor.
+func (x *Bolt) QueueLen() int { return x.inbox.Len() }
+
+// QueueLimit implements Executor.
+func (x *Bolt) QueueLimit() int { return x.inbox.Limit() }
+
+// Close implements Executor.
+func (x *Bolt) Close() { x.inbox.Close() }
+
+// Run implements Executor.
+func (x *Bolt) Run() error {
+	err := x.guard(func() error {
+		if err := x.prepare(); err != nil {
+			return err
+		}
+		return x.loop()
+	})
+	x.inbox.Close()
+	if err != nil {
+		return err
+	}
+	return x.guard(x.cleanup)
+}
+
+func (x *Bolt) prepare() error {
+	for _, spec := range x.Tasks {
+		x.enter(spec.ID, "Prepare")
+		bolt, err := x.create()
+		if err != nil {
+			return x.failure(err, "")
+		}
+		t := &boltTask{task: newTask(&x.core, spec), x: x, bolt: bolt}
+		x.tasks = append(x.tasks, t)
+		if err := bolt.Prepare(spec.Context, storm.NewOutputCollector(t, x.Component, spec.StreamIndex)); err != nil {
+			return x.failure(err, "")
+		}
+		t.prepareHooks()
+	}
+	x.settle()
+	return nil
+}
+
+func (x *Bolt) loop() error {
+	for {
+		batches, posts, ok := x.inbox.Take(x.empties)
+		if !ok {
+			return nil
+		}
+		x.empties = x.empties[:0]
+		if len(posts) > 0 {
+			x.enter(x.first, "a call given to Do")
+			runPosts(posts)
+		}
+		for _, b := range batches {
+			if err := x.execute(b); err != nil {
+				return err
+			}
+		}
+		if x.inbox.Ready() {
+			continue
+		}
+		x.settle()
+		if !x.inbox.Ready() {
+			// The empty batches go back now: nobody may come for a while.
+			x.sampler.rest()
+			x.inbox.Wait(nil, 0)
+		}
+	}
+}
+
+// settle makes everything that was done visible to the others.
+func (x *Bolt) settle() {
+	x.publishSent()
+	x.flush()
+	x.publishCounts()
+	x.flow.Done.Store(x.done)
+}
+
+func (x *Bolt) publishCounts() {
+	for i := range x.counts {
+		if n := &x.counts[i]; *n != (inputCounts{}) {
+			x.Stats.Executed(i, n.executed, n.acked, n.failed)
+			*n = inputCounts{}
+		}
+	}
+	for _, t := range x.tasks {
+		t.publishEmitted()
+	}
+}
+
+func (x *Bolt) execute(b *Batch) error {
+	for i := range b.Tuples {
+		tp := &b.Tuples[i]
+		t := x.tasks[tp.Dst()-x.first]
+		if err := t.execute(tp); err != nil {
+			return err
+		}
+		x.flushIfDue()
+	}
+	x.done += uint64(len(b.Tuples))
+	x.publishSent()
+	x.publishCounts()
+	x.release(b)
+	return nil
+}
+
+// release gives a batch back to where it came from.
+func (x *Bolt) release(b *Batch) {
+	if b.Home != nil {
+		b.Home.Release()
+		return
+	}
+	b.reset()
+	x.empties = append(x.empties, b)
+}
+
+func (t *boltTask) execute(tp *storm.Tuple) error {
+	x := t.x
+	x.enter(t.id, "Execute")
+	x.counts[x.inputs[tp.Origin().ID]].executed++
+	if len(t.hooks) > 0 || x.sampler.take() {
+		return t.executeTimed(tp)
+	}
+	if err := t.bolt.Execute(*tp); err != nil {
+		return x.failure(err, "")
+	}
+	return nil
+}
+
+// executeTimed is execute with a clock around it.
+func (t *boltTask) executeTimed(tp *storm.Tuple) error {
+	t.sampled, t.anchor, t.start = true, tp.Anchor(), time.Now()
+	err := t.bolt.Execute(*tp)
+	took := time.Since(t.start)
+	t.x.Stats.ObserveExecute(int(t.x.inputs[tp.Origin().ID]), took)
+	if t.sampled && t.anchor.Root != 0 {
+		t.late.add(t.anchor, t.start)
+	}
+	t.sampled = false
+	if err != nil {
+		return t.x.failure(err, "")
+	}
+	for _, h := range t.hooks {
+		if h.BoltExecute != nil {
+			h.BoltExecute(tp, took)
+		}
+	}
+	return nil
+}
+
+// Emit implements storm.Emitter.
+func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
+	s := &t.streams[index]
+	s.check(tp)
+	to := t.c.scratch[:0]
+	parents := tp.Anchors()
+	first := tp.Anchor()
+	for k := range s.subs {
+		in := &s.subs[k]
+		if in.single {
+			j := in.grouping.One(tp)
+			t.send(in.boxes[j], in.tasks[j], tp, first, parents)
+			to = append(to, in.tasks[j])
+			continue
+		}
+		for _, j := range in.many(s, tp) {
+			t.send(in.boxes[j], in.tasks[j], tp, first, parents)
+			to = append(to, in.tasks[j])
+		}
+	}
+	t.c.scratch = to
+	t.emitted(s, tp, to)
+	return to
+}
+
+// EmitDirect implements storm.Emitter.
+func (t *boltTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
+	s := &t.streams[index]
+	s.check(tp)
+	t.send(s.direct(dst), dst, tp, tp.Anchor(), tp.Anchors())
+	t.c.scratch = append(t.c.scratch[:0], dst)
+	t.emitted(s, tp, t.c.scratch)
+}
+
+// send puts a copy of tp on its way, with an edge of its own in each tree of
+// its parents.
+func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first track.Anchor, parents []track.Anchor) {
+	if first.Root != 0 {
+		if parents == nil {
+			edge := t.c.edge()
+			tp.SetAnchor(track.Anchor{Root: first.Root, Edge: edge})
+			t.c.xor(first.Root, edge)
+		} else {
+			fresh := slices.Clone(parents)
+			for i := range fresh {
+				fresh[i].Edge = t.c.edge()
+				t.c.xor(fresh[i].Root, fresh[i].Edge)
+			}
+			tp.SetAnchors(fresh)
+		}
+	}
+	t.c.put(box, dst, tp)
+}
+
+// Done implements storm.BoltEmitter.
+func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
+	if more == nil {
+		t.settleTree(how, first)
+	} else {
+		for _, a := range more {
+			t.settleTree(how, a)
+		}
+	}
+	if how == storm.SettleResetTimeout || origin == nil {
+		return
+	}
+	in := t.x.inputs[origin.ID]
+	if how == storm.SettleAck {
+		t.x.counts[in].acked++
+		t.observeAck(int(in), first)
+	} else {
+		t.x.counts[in].failed++
+		t.late.take(first)
+	}
+	if len(t.hooks) > 0 {
+		t.callDoneHooks(how, origin)
+	}
+}
+
+func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
+	if a.Root == 0 {
+		return
+	}
+	switch how {
+	case storm.SettleAck:
+		t.c.xor(a.Root, a.Edge)
+	case storm.SettleFail:
+		t.c.fail(a.Root)
+	case storm.SettleResetTimeout:
+		t.c.resetTimeout(a.Root)
+	}
+}
+
+// observeAck measures the process latency of a sampled input.
+func (t *boltTask) observeAck(in int, a track.Anchor) {
+	if t.sampled && t.anchor == a {
+		t.sampled = false
+		t.x.Stats.ObserveProcess(in, time.Since(t.start))
+		return
+	}
+	if t.late.n > 0 {
+		if start, ok := t.late.take(a); ok {
+			t.x.Stats.ObserveProcess(in, time.Since(start))
+		}
+	}
+}
+
+func (t *boltTask) callDoneHooks(how storm.Settlement, origin *track.Origin) {
+	for _, h := range t.hooks {
+		f := h.BoltAck
+		if how == storm.SettleFail {
+			f = h.BoltFail
+		}
+		if f != nil {
+			f(origin.Component, origin.Stream)
+		}
+	}
+}
+
+// ReportError implements storm.Emitter.
+func (t *boltTask) ReportError(err error) { t.x.Report(t.id, err) }
+
+// Post implements storm.Emitter.
+func (t *boltTask) Post(ctx context.Context, f func()) error {
+	return postError(t.x.inbox.Post(ctx, func() {
+		t.x.enter(t.id, "a call given to Do")
+		f()
+	}))
+}
+
+// Tick executes a tick tuple in every task.
+func (x *Bolt) Tick(tick storm.Tuple) {
+	for _, t := range x.tasks {
+		tick.SetDst(t.id)
+		if err := t.execute(&tick); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func (x *Bolt) cleanup() error {
+	var errs []error
+	for _, t := range x.tasks {
+		x.enter(t.id, "Cleanup")
+		t.cleanupHooks()
+		if err := t.bolt.Cleanup(); err != nil {
+			errs = append(errs, x.failure(err, ""))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,17 @@
+// Package executor runs the tasks of one executor: the loop in which spouts
+// emit, bolts execute and ackers count.
+//
+// There are three kinds, Spout, Bolt and Acker, each one goroutine in its Run
+// method around an inbox. What a task emits is routed by output.go into one
+// outbox for each destination executor; a full outbox, or an idle moment,
+// sends it down its Lane, which is the inbox of an executor of this worker or
+// a connection to another one. A full destination holds the sender up, and so
+// back to the spout. Only the lane from ackers to spouts never waits: what is
+// in it is bounded by the trees that the spout has pending, and waiting there
+// would close a circle.
+//
+// The rules of tracking are Storm's: see Guaranteeing Message Processing in
+// its documentation. Tuples do not carry an ack value as they do there: a
+// bolt's new edges go to the acker at once, ahead of the ack of its input in
+// the same outbox, so that a tuple is never changed after it was emitted.
+package executor
