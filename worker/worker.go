@@ -1,0 +1,251 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stormring/stormring/internal/layout"
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/stats"
+)
+
+// stopPatience is how long a worker that stops waits for user code to return.
+const stopPatience = 20 * time.Second
+
+// Spec is what a worker is to run.
+type Spec struct {
+	TopologyID   string
+	TopologyName string
+	Layout       *layout.Layout
+	// Index is this worker's number and Placement the worker of each of the
+	// layout's executors.
+	Index     int
+	Placement []int
+	// Port is the slot's port, for components to know.
+	Port int
+	// Links connects to the other workers; nil if there are none.
+	Links *Links
+	// Active is whether the spouts begin to emit at once.
+	Active bool
+	Logger *slog.Logger
+	// OnError gets every reported error that throttling lets through. It may
+	// be called from any goroutine; nil is allowed.
+	OnError func(ErrorInfo)
+}
+
+// Worker runs executors. It runs once; a new life needs a new Worker.
+type Worker struct {
+	spec   Spec
+	log    *slog.Logger
+	errors *errorLog
+	shared *storm.SharedValues
+	hooks  []storm.WorkerHook
+
+	spouts []*executor.Spout
+	bolts  []*executor.Bolt
+	ackers []*executor.Acker
+	units  []unit
+	byTask map[storm.TaskID]*unit // by first task of executor
+	coarse atomic.Int64
+	start  time.Time
+	due    []timer
+	failed chan error
+	taskCt context.Context
+	cancel context.CancelFunc
+}
+
+// unit is an executor with what the worker knows of it.
+type unit struct {
+	layout.Executor
+	exec  executor.Executor
+	stats *stats.Executor
+	tuple *executor.TupleInbox   // bolts
+	acks  *executor.AckInbox     // ackers
+	outs  *executor.OutcomeInbox // spouts
+	done  chan struct{}
+}
+
+// New builds the executors; nothing of the user's runs before Run.
+func New(spec Spec) (*Worker, error) {
+	w := &Worker{
+		spec: spec, log: spec.Logger, shared: &storm.SharedValues{},
+		start: time.Now(), failed: make(chan error, len(spec.Layout.Executors)+1),
+	}
+	w.errors = newErrorLog(spec.Layout.Conf, spec.Logger, spec.OnError)
+	w.taskCt, w.cancel = context.WithCancel(context.Background())
+	if err := w.build(); err != nil {
+		w.cancel()
+		return nil, fmt.Errorf("worker %d of topology %q: %w", spec.Index, spec.TopologyName, err)
+	}
+	return w, nil
+}
+
+// Run runs the worker until ctx ends or a component fails, then stops it in
+// order: spouts, bolts, ackers, connections. The error is an
+// *executor.Failure if a component caused the end, and nil after ctx.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.cancel()
+	if err := w.startHooks(); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	pulseCtx, stopPulse := context.WithCancel(ctx)
+	running.Go(func() { w.pulse(pulseCtx) })
+	linksCtx, stopLinks := context.WithCancel(context.WithoutCancel(ctx))
+	if w.spec.Links != nil {
+		running.Go(func() { w.spec.Links.run(linksCtx, w) })
+	}
+	for i := range w.units {
+		running.Go(func() { w.runUnit(&w.units[i]) })
+	}
+	if w.spec.Active {
+		w.SetActive(true)
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-w.failed:
+		w.closeAll() // nobody may wait for the one that is gone
+	}
+	stopPulse()
+	late := w.stop()
+	stopLinks()
+	if late != nil {
+		// User code does not return; its goroutine cannot be ended from here.
+		return errors.Join(err, late)
+	}
+	running.Wait()
+	return errors.Join(err, w.stopHooks())
+}
+
+func (w *Worker) runUnit(u *unit) {
+	defer close(u.done)
+	if err := u.exec.Run(); err != nil {
+		if f, ok := errors.AsType[*executor.Failure](err); ok {
+			w.errors.failure(f)
+		}
+		w.failed <- err
+	}
+}
+
+// stop ends the executors in order and waits for them.
+func (w *Worker) stop() error {
+	w.cancel()
+	timer := time.NewTimer(stopPatience)
+	defer timer.Stop()
+	for _, kind := range [][]*unit{w.kind(isSpout), w.kind(isBolt), w.kind(isAcker)} {
+		for _, u := range kind {
+			u.exec.Close()
+		}
+		for _, u := range kind {
+			select {
+			case <-u.done:
+			case <-timer.C:
+				w.closeAll()
+				return fmt.Errorf("component %q, tasks %d to %d: has not returned within %s of being stopped", u.Component, u.First, u.Last, stopPatience)
+			}
+		}
+	}
+	return nil
+}
+
+func isSpout(u *unit) bool { return u.outs != nil }
+func isBolt(u *unit) bool  { return u.tuple != nil }
+func isAcker(u *unit) bool { return u.acks != nil }
+
+func (w *Worker) kind(is func(*unit) bool) []*unit {
+	var out []*unit
+	for i := range w.units {
+		if is(&w.units[i]) {
+			out = append(out, &w.units[i])
+		}
+	}
+	return out
+}
+
+func (w *Worker) closeAll() {
+	for i := range w.units {
+		w.units[i].exec.Close()
+	}
+}
+
+// SetActive activates or deactivates the spouts.
+func (w *Worker) SetActive(active bool) {
+	for _, s := range w.spouts {
+		s.SetActive(active)
+	}
+}
+
+// Shared are the values that the worker's components share.
+func (w *Worker) Shared() *storm.SharedValues { return w.shared }
+
+// Errors are the errors that were reported, newest last, for each component
+// at most as many as Storm keeps.
+func (w *Worker) Errors() map[string][]ErrorInfo { return w.errors.all() }
+
+func (w *Worker) startHooks() error {
+	ctx := &storm.WorkerContext{
+		TopologyID: w.spec.TopologyID, Conf: w.spec.Layout.Conf, Port: w.spec.Port,
+		Tasks: w.workerTasks(), Logger: w.log, Shared: w.shared,
+	}
+	for _, newHook := range w.spec.Layout.Topology.WorkerHooks {
+		h := newHook()
+		if err := h.Start(ctx); err != nil {
+			return errors.Join(fmt.Errorf("worker hook %T: start: %w", h, err), w.stopHooks())
+		}
+		w.hooks = append(w.hooks, h)
+	}
+	return nil
+}
+
+func (w *Worker) stopHooks() error {
+	var errs []error
+	for i := len(w.hooks) - 1; i >= 0; i-- {
+		if err := w.hooks[i].Shutdown(); err != nil {
+			errs = append(errs, fmt.Errorf("worker hook %T: shutdown: %w", w.hooks[i], err))
+		}
+	}
+	w.hooks = nil
+	return errors.Join(errs...)
+}
+
+// Rest is what an observer needs to tell whether a topology is at rest.
+type Rest struct {
+	// Exhausted tells that every spout of the worker has come to its end, or
+	// is inactive.
+	Exhausted bool
+	Pending   int
+	// Sent and Done count tuples sent to bolts anywhere and executed here.
+	Sent, Done uint64
+}
+
+// Done is the number of tuples executed, to be read before Rest.
+func (w *Worker) Done() uint64 {
+	var n uint64
+	for i := range w.units {
+		n += w.units[i].exec.Flow().Done.Load()
+	}
+	return n
+}
+
+// Rest reads the worker's share of the topology's state of rest. A topology is
+// at rest if every worker is exhausted with nothing pending and the sum of
+// Done, read first in all workers, equals the sum of Sent.
+func (w *Worker) Rest() Rest {
+	r := Rest{Exhausted: true}
+	for _, s := range w.spouts {
+		st := s.State()
+		r.Exhausted = r.Exhausted && (st.Exhausted || !st.Active)
+		r.Pending += st.Pending
+	}
+	for i := range w.units {
+		r.Sent += w.units[i].exec.Flow().Sent.Load()
+	}
+	return r
+}
