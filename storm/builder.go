@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // TopologyBuilder puts a topology together. Mistakes are collected and
@@ -26,10 +27,11 @@ func NewTopologyBuilder() *TopologyBuilder {
 // SetSpout adds a spout under id with parallelism executors.
 func (b *TopologyBuilder) SetSpout(id string, newSpout func() Spout, parallelism int) *SpoutDeclarer {
 	c := b.add(id, parallelism)
-	if newSpout == nil {
-		b.fail(id, errors.New("the function that makes the spout is nil"))
-	} else {
-		c.NewSpout = func() (Spout, error) { return newSpout(), nil }
+	c.NewSpout = func() (Spout, error) {
+		if newSpout == nil {
+			return nil, errors.New("the function that makes the spout is nil")
+		}
+		return newSpout(), nil
 	}
 	return &SpoutDeclarer{declarer{b, c}}
 }
@@ -37,10 +39,11 @@ func (b *TopologyBuilder) SetSpout(id string, newSpout func() Spout, parallelism
 // SetBolt adds a bolt under id with parallelism executors.
 func (b *TopologyBuilder) SetBolt(id string, newBolt func() Bolt, parallelism int) *BoltDeclarer {
 	c := b.add(id, parallelism)
-	if newBolt == nil {
-		b.fail(id, errors.New("the function that makes the bolt is nil"))
-	} else {
-		c.NewBolt = func() (Bolt, error) { return newBolt(), nil }
+	c.NewBolt = func() (Bolt, error) {
+		if newBolt == nil {
+			return nil, errors.New("the function that makes the bolt is nil")
+		}
+		return newBolt(), nil
 	}
 	return &BoltDeclarer{declarer{b, c}}
 }
@@ -48,10 +51,11 @@ func (b *TopologyBuilder) SetBolt(id string, newBolt func() Bolt, parallelism in
 // SetBasicBolt adds a basic bolt under id with parallelism executors.
 func (b *TopologyBuilder) SetBasicBolt(id string, newBolt func() BasicBolt, parallelism int) *BoltDeclarer {
 	c := b.add(id, parallelism)
-	if newBolt == nil {
-		b.fail(id, errors.New("the function that makes the bolt is nil"))
-	} else {
-		c.NewBolt = func() (Bolt, error) { return &basicRunner{BasicBolt: newBolt()}, nil }
+	c.NewBolt = func() (Bolt, error) {
+		if newBolt == nil {
+			return nil, errors.New("the function that makes the bolt is nil")
+		}
+		return &basicRunner{BasicBolt: newBolt()}, nil
 	}
 	return &BoltDeclarer{declarer{b, c}}
 }
@@ -62,11 +66,7 @@ func (b *TopologyBuilder) Use(r *Registry) { b.registry = r }
 // SetSpoutNamed adds the spout registered under name, made with args.
 func (b *TopologyBuilder) SetSpoutNamed(id, name string, args []Value, parallelism int) *SpoutDeclarer {
 	c := b.add(id, parallelism)
-	newSpout, err := b.registry.spout(name, args)
-	if err != nil {
-		b.fail(id, err)
-	}
-	c.NewSpout = newSpout
+	c.NewSpout = b.registry.spout(name, args)
 	return &SpoutDeclarer{declarer{b, c}}
 }
 
@@ -74,11 +74,7 @@ func (b *TopologyBuilder) SetSpoutNamed(id, name string, args []Value, paralleli
 // args.
 func (b *TopologyBuilder) SetBoltNamed(id, name string, args []Value, parallelism int) *BoltDeclarer {
 	c := b.add(id, parallelism)
-	newBolt, err := b.registry.bolt(name, args)
-	if err != nil {
-		b.fail(id, err)
-	}
-	c.NewBolt = newBolt
+	c.NewBolt = b.registry.bolt(name, args)
 	return &BoltDeclarer{declarer{b, c}}
 }
 
@@ -109,14 +105,16 @@ func (b *TopologyBuilder) fail(id string, err error) {
 // Build checks the topology and returns it. The error names every component
 // that is wrong and why.
 func (b *TopologyBuilder) Build() (*Topology, error) {
-	t := &Topology{Components: maps.Clone(b.components), WorkerHooks: b.hooks}
-	errs := b.errs
+	t := &Topology{Components: maps.Clone(b.components), WorkerHooks: slices.Clone(b.hooks)}
+	errs := slices.Clone(b.errs)
+	unknown := map[string]bool{} // components whose streams cannot be told
 	for _, id := range t.ComponentIDs() {
 		if err := declareOutputs(t.Components[id]); err != nil {
+			unknown[id] = true
 			errs = append(errs, fmt.Errorf("component %q: %w", id, err))
 		}
 	}
-	errs = append(errs, t.problems()...)
+	errs = append(errs, t.problems(unknown)...)
 	if len(errs) > 0 {
 		return nil, &InvalidTopologyError{Problems: errs}
 	}
@@ -171,7 +169,7 @@ type declarer struct {
 type SpoutDeclarer struct{ declarer }
 
 // SetNumTasks sets the number of tasks, which the executors share.
-func (d *SpoutDeclarer) SetNumTasks(n int) *SpoutDeclarer { return d.SetConf("topology.tasks", n) }
+func (d *SpoutDeclarer) SetNumTasks(n int) *SpoutDeclarer { return d.SetConf(string(ConfTopologyTasks), n) }
 
 // SetConf sets one key of the component's configuration.
 func (d *SpoutDeclarer) SetConf(key string, value any) *SpoutDeclarer {
@@ -183,7 +181,7 @@ func (d *SpoutDeclarer) SetConf(key string, value any) *SpoutDeclarer {
 type BoltDeclarer struct{ declarer }
 
 // SetNumTasks sets the number of tasks, which the executors share.
-func (d *BoltDeclarer) SetNumTasks(n int) *BoltDeclarer { return d.SetConf("topology.tasks", n) }
+func (d *BoltDeclarer) SetNumTasks(n int) *BoltDeclarer { return d.SetConf(string(ConfTopologyTasks), n) }
 
 // SetConf sets one key of the component's configuration.
 func (d *BoltDeclarer) SetConf(key string, value any) *BoltDeclarer {

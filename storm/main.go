@@ -2,12 +2,17 @@ package storm
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 )
+
+// ErrUsage is wrapped by errors that come from a wrong command line, so that
+// the program can say so by its exit code.
+var ErrUsage = errors.New("usage")
 
 // Definition is a topology that a program offers by name.
 type Definition struct {

@@ -57,18 +57,21 @@ func (r *Registry) mustBeNew(name string) {
 	}
 }
 
-func (r *Registry) spout(name string, args []Value) (func() (Spout, error), error) {
+// spout is what makes the spout called name; it fails if there is none.
+func (r *Registry) spout(name string, args []Value) func() (Spout, error) {
 	if r == nil || r.spouts[name] == nil {
-		return nil, r.unknown("spout", name)
+		return func() (Spout, error) { return nil, r.unknown("spout", name) }
 	}
-	return func() (Spout, error) { return r.spouts[name](args) }, nil
+	newSpout := r.spouts[name]
+	return func() (Spout, error) { return newSpout(args) }
 }
 
-func (r *Registry) bolt(name string, args []Value) (func() (Bolt, error), error) {
+func (r *Registry) bolt(name string, args []Value) func() (Bolt, error) {
 	if r == nil || r.bolts[name] == nil {
-		return nil, r.unknown("bolt", name)
+		return func() (Bolt, error) { return nil, r.unknown("bolt", name) }
 	}
-	return func() (Bolt, error) { return r.bolts[name](args) }, nil
+	newBolt := r.bolts[name]
+	return func() (Bolt, error) { return newBolt(args) }
 }
 
 func (r *Registry) unknown(kind, name string) error {

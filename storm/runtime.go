@@ -16,7 +16,7 @@ func NewTuple(origin *track.Origin, dst TaskID, anchors []track.Anchor, vals ...
 }
 
 // SetValues replaces the values of a tuple that has not left its emitter. vals
-// is copied.
+// is copied. Set the anchors afterwards: two or more do not outlive the call.
 func (t *Tuple) SetValues(vals []Value) {
 	if len(vals) > inlineValues {
 		t.setWide(vals)

@@ -23,8 +23,10 @@ func (e *InvalidTopologyError) Error() string {
 // Unwrap gives the single problems to errors.Is and errors.As.
 func (e *InvalidTopologyError) Unwrap() []error { return e.Problems }
 
-// problems checks the graph as Storm does when a topology is submitted.
-func (t *Topology) problems() []error {
+// problems checks the graph as Storm does when a topology is submitted. What
+// follows from the mistakes of the components in unknown, whose streams cannot
+// be told, is left out.
+func (t *Topology) problems(unknown map[string]bool) []error {
 	var errs []error
 	spouts := 0
 	for _, id := range t.ComponentIDs() {
@@ -32,7 +34,7 @@ func (t *Topology) problems() []error {
 		if c.IsSpout() {
 			spouts++
 		}
-		for _, err := range append(taskProblems(c), t.inputProblems(c)...) {
+		for _, err := range append(taskProblems(c), t.inputProblems(c, unknown)...) {
 			errs = append(errs, fmt.Errorf("component %q: %w", id, err))
 		}
 	}
@@ -43,36 +45,21 @@ func (t *Topology) problems() []error {
 }
 
 func taskProblems(c *Component) []error {
-	v, ok := c.Conf["topology.tasks"]
-	if !ok {
+	v := c.Conf[string(ConfTopologyTasks)]
+	if v == nil {
 		return nil
 	}
-	n, ok := asInt(v)
-	if !ok {
-		return []error{fmt.Errorf("topology.tasks is %v (%T); it must be an integer", v, v)}
+	n, err := ConfTopologyTasks.Parse(v)
+	if err != nil {
+		return []error{err}
 	}
 	if n < 1 {
-		return []error{fmt.Errorf("topology.tasks is %d; it must be at least 1", n)}
+		return []error{fmt.Errorf("%s is %d; it must be at least 1", ConfTopologyTasks, n)}
 	}
 	return nil
 }
 
-// asInt reads an integer as Go code and JSON write it.
-func asInt(v any) (int, bool) {
-	switch v := v.(type) {
-	case int:
-		return v, true
-	case int32:
-		return int(v), true
-	case int64:
-		return int(v), true
-	case float64:
-		return int(v), v == float64(int(v))
-	}
-	return 0, false
-}
-
-func (t *Topology) inputProblems(c *Component) []error {
+func (t *Topology) inputProblems(c *Component, unknown map[string]bool) []error {
 	var errs []error
 	type source struct{ component, stream string }
 	seen := map[source]bool{}
@@ -82,6 +69,9 @@ func (t *Topology) inputProblems(c *Component) []error {
 			errs = append(errs, fmt.Errorf("subscribes twice to stream %q of component %q", in.Stream, in.Component))
 		}
 		seen[src] = true
+		if unknown[in.Component] {
+			continue
+		}
 		if err := t.inputProblem(in); err != nil {
 			errs = append(errs, err)
 		}

@@ -159,7 +159,8 @@ func Any(x any) Value {
 		}
 		return Map(m)
 	}
-	return sized(KindAny, unsafe.Pointer(&x), 1)
+	boxed := x // not x itself, which would then be boxed for every kind
+	return sized(KindAny, unsafe.Pointer(&boxed), 1)
 }
 
 func listOf[T any](xs []T) Value {

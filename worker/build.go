@@ -13,6 +13,7 @@ import (
 	"github.com/stormring/stormring/worker/grouping"
 	"github.com/stormring/stormring/worker/queue"
 	"github.com/stormring/stormring/worker/stats"
+	"github.com/stormring/stormring/worker/transport"
 )
 
 // Defaults of keys that the configuration may leave out. The receive buffer is
@@ -37,6 +38,13 @@ func (w *Worker) build() error {
 	w.byTask = make(map[storm.TaskID]*unit, len(w.units))
 	for i := range w.units {
 		w.byTask[w.units[i].First] = &w.units[i]
+	}
+	for _, task := range l.Tasks[storm.AckerComponent] {
+		lane, err := w.ackLane(task)
+		if err != nil {
+			return err
+		}
+		w.failLanes = append(w.failLanes, lane)
 	}
 	for i := range w.units {
 		if err := w.fill(&w.units[i]); err != nil {
@@ -102,7 +110,11 @@ func (w *Worker) fill(u *unit) error {
 	}
 	switch {
 	case u.acks != nil:
-		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: w.spoutLanes(u)})
+		lanes, err := w.spoutLanes()
+		if err != nil {
+			return err
+		}
+		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: lanes})
 		u.exec = x
 		w.ackers = append(w.ackers, x)
 		w.rotateEvery(x.Rotate)
@@ -142,9 +154,7 @@ func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, er
 		Debug:     debug,
 		Logger:    w.log,
 	}
-	for _, task := range l.Tasks[storm.AckerComponent] {
-		spec.Ackers = append(spec.Ackers, w.ackLane(task))
-	}
+	spec.Ackers = w.failLanes
 	index := map[string]int{}
 	for i, id := range l.Streams(u.Component) {
 		if !isSystemStream(id) {
@@ -216,7 +226,11 @@ func (w *Worker) subscription(u *unit, t storm.Target, fields storm.Fields, ctx 
 	for _, task := range spec.Targets {
 		x := l.ExecutorOf(task)
 		spec.Local = append(spec.Local, w.spec.Placement[x] == w.spec.Index)
-		sub.Lanes = append(sub.Lanes, w.tupleLane(u, x))
+		lane, err := w.tupleLane(u, x)
+		if err != nil {
+			return sub, err
+		}
+		sub.Lanes = append(sub.Lanes, lane)
 	}
 	for _, f := range t.Grouping.Fields {
 		spec.Fields = append(spec.Fields, slices.Index(fields, f))
@@ -262,37 +276,65 @@ func setKind(spec *grouping.Spec, g storm.Grouping, ctx *storm.TopologyContext) 
 }
 
 // tupleLane is the way from u to the executor at index x of the layout.
-func (w *Worker) tupleLane(u *unit, x int) executor.Lane[*executor.Batch] {
+func (w *Worker) tupleLane(u *unit, x int) (executor.Lane[*executor.Batch], error) {
 	to := w.spec.Layout.Executors[x]
-	if w.spec.Placement[x] != w.spec.Index {
-		return w.spec.Links.tupleLane(w.spec.Placement[x], to.First)
+	if there := w.spec.Placement[x]; there != w.spec.Index {
+		key := laneKey{u.First, to.First}
+		if lane := w.lanes[key]; lane != nil {
+			return lane, nil
+		}
+		peer, err := w.peer(there)
+		if err != nil {
+			return nil, err
+		}
+		w.lanes[key] = &tupleLane{l: w.links, peer: peer, dst: transport.ExecutorID(to.First)}
+		return w.lanes[key], nil
 	}
 	inbox := w.byTask[to.First].tuple
 	if to.First == u.First {
 		// An executor that waited for itself would wait for ever.
-		return executor.Unbounded[*executor.Batch]{Inbox: inbox}
+		return executor.Unbounded[*executor.Batch]{Inbox: inbox}, nil
 	}
-	return executor.Local[*executor.Batch]{Inbox: inbox}
+	return executor.Local[*executor.Batch]{Inbox: inbox}, nil
 }
 
-func (w *Worker) ackLane(task storm.TaskID) executor.Lane[*executor.AckBatch] {
-	x := w.spec.Layout.ExecutorOf(task)
-	if w.spec.Placement[x] != w.spec.Index {
-		return w.spec.Links.ackLane(w.spec.Placement[x], task)
+// laneKey names a lane to another worker by its ends, so that all tasks of an
+// executor share it.
+type laneKey struct{ from, to storm.TaskID }
+
+func (w *Worker) peer(worker int) (*transport.Peer, error) {
+	if w.links == nil {
+		return nil, fmt.Errorf("executors are placed on worker %d, but this worker has no network", worker)
 	}
-	return executor.Local[*executor.AckBatch]{Inbox: w.byTask[w.spec.Layout.Executors[x].First].acks}
+	return w.links.peer(worker)
+}
+
+func (w *Worker) ackLane(task storm.TaskID) (executor.Lane[*executor.AckBatch], error) {
+	x := w.spec.Layout.ExecutorOf(task)
+	if there := w.spec.Placement[x]; there != w.spec.Index {
+		peer, err := w.peer(there)
+		if err != nil {
+			return nil, err
+		}
+		return &ackLane{l: w.links, peer: peer, task: task}, nil
+	}
+	return executor.Local[*executor.AckBatch]{Inbox: w.byTask[w.spec.Layout.Executors[x].First].acks}, nil
 }
 
 // spoutLanes are the ways from an acker to all spout tasks.
-func (w *Worker) spoutLanes(*unit) map[storm.TaskID]executor.Lane[*executor.OutcomeBatch] {
+func (w *Worker) spoutLanes() (map[storm.TaskID]executor.Lane[*executor.OutcomeBatch], error) {
 	lanes := map[storm.TaskID]executor.Lane[*executor.OutcomeBatch]{}
 	for x, e := range w.spec.Layout.Executors {
 		if !w.spec.Layout.Topology.Components[e.Component].IsSpout() {
 			continue
 		}
 		var lane executor.Lane[*executor.OutcomeBatch]
-		if w.spec.Placement[x] != w.spec.Index {
-			lane = w.spec.Links.outcomeLane(w.spec.Placement[x], e.First)
+		if there := w.spec.Placement[x]; there != w.spec.Index {
+			peer, err := w.peer(there)
+			if err != nil {
+				return nil, err
+			}
+			lane = &outcomeLane{peer: peer, task: e.First}
 		} else {
 			lane = executor.Unbounded[*executor.OutcomeBatch]{Inbox: w.byTask[e.First].outs}
 		}
@@ -300,5 +342,5 @@ func (w *Worker) spoutLanes(*unit) map[storm.TaskID]executor.Lane[*executor.Outc
 			lanes[task] = lane
 		}
 	}
-	return lanes
+	return lanes, nil
 }

@@ -2,15 +2,259 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
 
+	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/acker"
 	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/transport"
 )
 
-// Links connects a worker with the others of its topology.
-type Links struct{}
+const compressionKey = storm.Key[string]("stormring.transport.compression")
 
-func (l *Links) tupleLane(int, storm.TaskID) executor.Lane[*executor.Batch]          { return nil }
-func (l *Links) ackLane(int, storm.TaskID) executor.Lane[*executor.AckBatch]         { return nil }
-func (l *Links) outcomeLane(int, storm.TaskID) executor.Lane[*executor.OutcomeBatch] { return nil }
-func (l *Links) run(context.Context, *Worker)                                        {}
+// Network is how a worker reaches the others of its topology.
+type Network struct {
+	// Listener is where the others reach this worker; Run closes it.
+	Listener net.Listener
+	// Addr is the present address of a worker by its index. It is asked before
+	// each attempt to connect, since a restarted worker may have another.
+	Addr func(worker int) string
+}
+
+// links are a worker's connections: a Peer to each other worker for what goes
+// out, a Listener for what comes in.
+type links struct {
+	w        *Worker
+	network  *Network
+	config   transport.Config
+	ctx      context.Context // of sends; ends when waiting makes no sense
+	cancel   context.CancelFunc
+	peers    map[int]*transport.Peer
+	listener *transport.Listener
+
+	// Wrappers for what arrives; the contents belong to the connections.
+	batches sync.Pool
+	acks    sync.Pool
+}
+
+func workerID(index int) transport.WorkerID { return transport.WorkerID(strconv.Itoa(index)) }
+
+func newLinks(w *Worker, network *Network) *links {
+	l := &links{w: w, network: network, peers: map[int]*transport.Peer{}}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.config = transport.DefaultConfig(w.spec.TopologyID, workerID(w.spec.Index))
+	if kind, ok := compressionKey.Get(w.spec.Layout.Conf); ok && kind == "s2" {
+		l.config.Compress = true
+	}
+	l.config.TupleCredits = min(l.config.TupleCredits, intOr(w.spec.Layout.Conf, storm.ConfTopologyExecutorReceiveBufferSize, l.config.TupleCredits))
+	l.config.OnError = func(err error) { w.log.Warn("connection to another worker", "error", err) }
+	l.config.OnRestart = func(peer transport.WorkerID, dropped int) {
+		w.log.Warn("another worker was restarted", "peer", peer, "lost_tuples", dropped)
+	}
+	return l
+}
+
+// peer is the connection to a worker, begun when it is first asked for.
+func (l *links) peer(worker int) (*transport.Peer, error) {
+	if p := l.peers[worker]; p != nil {
+		return p, nil
+	}
+	p, err := transport.NewPeer(l.config, workerID(worker), func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", l.network.Addr(worker))
+		if err != nil {
+			return nil, fmt.Errorf("worker %d: %w", worker, err)
+		}
+		return conn, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.peers[worker] = p
+	return p, nil
+}
+
+// open begins to accept connections.
+func (l *links) open() error {
+	ln, err := transport.Listen(l.config, l.network.Listener, l, l.w.spec.Layout)
+	if err != nil {
+		return fmt.Errorf("listen for other workers: %w", err)
+	}
+	l.listener = ln
+	return nil
+}
+
+// abort releases everyone who waits to send.
+func (l *links) abort() {
+	if l != nil {
+		l.cancel()
+	}
+}
+
+// close ends all connections.
+func (l *links) close() {
+	l.cancel()
+	for _, p := range l.peers {
+		p.Close()
+	}
+	if l.listener == nil {
+		_ = l.network.Listener.Close()
+	} else if err := l.listener.Close(); err != nil {
+		l.w.log.Warn("close the listener for other workers", "error", err)
+	}
+}
+
+// tupleLane is the way to an executor of another worker.
+type tupleLane struct {
+	l    *links
+	peer *transport.Peer
+	dst  transport.ExecutorID
+}
+
+// Send implements executor.Lane. A tuple that cannot be carried fails by
+// itself; the others go on.
+func (t *tupleLane) Send(b *executor.Batch, _ int) (*executor.Batch, error) {
+	rest := b.Tuples
+	for len(rest) > 0 {
+		n, err := t.peer.SendTuples(t.l.ctx, t.dst, rest)
+		if err == nil {
+			break
+		}
+		refused, ok := errors.AsType[*transport.TupleError](err)
+		if !ok {
+			return nil, err
+		}
+		t.l.w.refuse(&rest[n], refused)
+		rest = rest[n+1:]
+	}
+	b.Reset()
+	return b, nil
+}
+
+type ackLane struct {
+	l    *links
+	peer *transport.Peer
+	task storm.TaskID
+}
+
+// Send implements executor.Lane.
+func (a *ackLane) Send(b *executor.AckBatch, _ int) (*executor.AckBatch, error) {
+	err := a.peer.SendAcker(a.l.ctx, a.task, b.Messages, b.Fails, b.Resets)
+	b.Reset()
+	return b, err
+}
+
+type outcomeLane struct {
+	peer *transport.Peer
+	task storm.TaskID
+}
+
+// Send implements executor.Lane.
+func (o *outcomeLane) Send(b *executor.OutcomeBatch, _ int) (*executor.OutcomeBatch, error) {
+	err := o.peer.SendOutcomes(o.task, b.Outcomes)
+	b.Outcomes = b.Outcomes[:0]
+	return b, err
+}
+
+// refuse fails a tuple that cannot leave this worker.
+func (w *Worker) refuse(t *storm.Tuple, err error) {
+	w.lost.Add(1)
+	w.errors.report(t.SourceComponent(), t.SourceTask(), err)
+	if more := t.Anchors(); more != nil {
+		for _, a := range more {
+			w.failTree(a.Root)
+		}
+	} else if a := t.Anchor(); a.Root != 0 {
+		w.failTree(a.Root)
+	}
+}
+
+func (w *Worker) failTree(root track.Root) {
+	tasks := w.spec.Layout.Tasks[storm.AckerComponent]
+	if len(tasks) == 0 {
+		return
+	}
+	lane := w.failLanes[acker.Choose(root, len(tasks))]
+	if _, err := lane.Send(&executor.AckBatch{Fails: []track.Root{root}}, 1); err != nil {
+		w.log.Debug("a failed tuple times out instead", "error", err) // the worker is stopping
+	}
+}
+
+// Tuples implements transport.Receiver.
+func (l *links) Tuples(_ transport.WorkerID, dst transport.ExecutorID, b *transport.Batch) {
+	u := l.w.byTask[storm.TaskID(dst)]
+	if u == nil || u.tuple == nil {
+		l.stray(int32(dst))
+		b.Release()
+		return
+	}
+	in, ok := l.batches.Get().(*executor.Batch)
+	if !ok {
+		in = &executor.Batch{}
+	}
+	in.Tuples, in.Home = b.Tuples, home[*executor.Batch]{b, in, &l.batches}
+	if u.tuple.Give(in, len(b.Tuples)) != nil {
+		b.Release()
+	}
+}
+
+// Acker implements transport.Receiver.
+func (l *links) Acker(_ transport.WorkerID, task storm.TaskID, b *transport.AckerBatch) {
+	u := l.w.byTask[task]
+	if u == nil || u.acks == nil {
+		l.stray(int32(task))
+		b.Release()
+		return
+	}
+	in, ok := l.acks.Get().(*executor.AckBatch)
+	if !ok {
+		in = &executor.AckBatch{}
+	}
+	*in = executor.AckBatch{Messages: b.Msgs, Fails: b.Fails, Resets: b.Resets, Home: home[*executor.AckBatch]{b, in, &l.acks}}
+	if u.acks.Give(in, in.Len()) != nil {
+		b.Release()
+	}
+}
+
+// Outcomes implements transport.Receiver.
+func (l *links) Outcomes(_ transport.WorkerID, task storm.TaskID, outcomes []acker.Outcome) {
+	u := l.w.byTask[task]
+	if u == nil || u.outs == nil {
+		l.stray(int32(task))
+		return
+	}
+	in := u.outs.Free()
+	if in == nil {
+		in = &executor.OutcomeBatch{}
+	}
+	in.Outcomes = append(in.Outcomes[:0], outcomes...)
+	_ = u.outs.Give(in, len(outcomes)) // closed: the spout is going
+}
+
+// Control implements transport.Receiver.
+func (l *links) Control(from transport.WorkerID, msg []byte) {
+	l.w.log.Debug("control message is not understood", "peer", from, "bytes", len(msg))
+}
+
+// stray notes what is addressed to nobody here: the sender has another layout.
+func (l *links) stray(task int32) {
+	l.w.log.Warn("another worker sends to a task that does not run here", "task", task)
+}
+
+// home gives contents back to their connection and the wrapper to its pool.
+type home[B any] struct {
+	contents interface{ Release() }
+	wrapper  B
+	pool     *sync.Pool
+}
+
+// Release implements the Home of a batch.
+func (h home[B]) Release() {
+	h.contents.Release()
+	h.pool.Put(h.wrapper)
+}

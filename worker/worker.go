@@ -15,8 +15,13 @@ import (
 	"github.com/stormring/stormring/worker/stats"
 )
 
-// stopPatience is how long a worker that stops waits for user code to return.
-const stopPatience = 20 * time.Second
+const (
+	// orderlyPatience is how long a worker that stops lets executors wait for
+	// each other, so that what is under way gets there.
+	orderlyPatience = time.Second
+	// stopPatience is how long it waits for user code to return.
+	stopPatience = 20 * time.Second
+)
 
 // Spec is what a worker is to run.
 type Spec struct {
@@ -29,8 +34,8 @@ type Spec struct {
 	Placement []int
 	// Port is the slot's port, for components to know.
 	Port int
-	// Links connects to the other workers; nil if there are none.
-	Links *Links
+	// Network connects with the other workers; nil if there are none.
+	Network *Network
 	// Active is whether the spouts begin to emit at once.
 	Active bool
 	Logger *slog.Logger
@@ -47,11 +52,17 @@ type Worker struct {
 	shared *storm.SharedValues
 	hooks  []storm.WorkerHook
 
+	links *links
+	// failLanes are this worker's own ways to the ackers.
+	failLanes []executor.Lane[*executor.AckBatch]
+	lost      atomic.Uint64 // tuples sent by executors that could not leave
+
 	spouts []*executor.Spout
 	bolts  []*executor.Bolt
 	ackers []*executor.Acker
 	units  []unit
 	byTask map[storm.TaskID]*unit // by first task of executor
+	lanes  map[laneKey]*tupleLane
 	coarse atomic.Int64
 	start  time.Time
 	due    []timer
@@ -75,12 +86,18 @@ type unit struct {
 func New(spec Spec) (*Worker, error) {
 	w := &Worker{
 		spec: spec, log: spec.Logger, shared: &storm.SharedValues{},
-		start: time.Now(), failed: make(chan error, len(spec.Layout.Executors)+1),
+		start: time.Now(), lanes: map[laneKey]*tupleLane{}, failed: make(chan error, len(spec.Layout.Executors)+1),
 	}
 	w.errors = newErrorLog(spec.Layout.Conf, spec.Logger, spec.OnError)
 	w.taskCt, w.cancel = context.WithCancel(context.Background())
+	if spec.Network != nil {
+		w.links = newLinks(w, spec.Network)
+	}
 	if err := w.build(); err != nil {
 		w.cancel()
+		if w.links != nil {
+			w.links.close()
+		}
 		return nil, fmt.Errorf("worker %d of topology %q: %w", spec.Index, spec.TopologyName, err)
 	}
 	return w, nil
@@ -91,22 +108,22 @@ func New(spec Spec) (*Worker, error) {
 // *executor.Failure if a component caused the end, and nil after ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.cancel()
+	if w.links != nil {
+		defer w.links.close()
+		if err := w.links.open(); err != nil {
+			return err
+		}
+	}
 	if err := w.startHooks(); err != nil {
 		return err
 	}
 	var running sync.WaitGroup
 	pulseCtx, stopPulse := context.WithCancel(ctx)
 	running.Go(func() { w.pulse(pulseCtx) })
-	linksCtx, stopLinks := context.WithCancel(context.WithoutCancel(ctx))
-	if w.spec.Links != nil {
-		running.Go(func() { w.spec.Links.run(linksCtx, w) })
-	}
 	for i := range w.units {
 		running.Go(func() { w.runUnit(&w.units[i]) })
 	}
-	if w.spec.Active {
-		w.SetActive(true)
-	}
+	w.SetActive(w.spec.Active)
 	var err error
 	select {
 	case <-ctx.Done():
@@ -115,7 +132,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	stopPulse()
 	late := w.stop()
-	stopLinks()
 	if late != nil {
 		// User code does not return; its goroutine cannot be ended from here.
 		return errors.Join(err, late)
@@ -137,6 +153,8 @@ func (w *Worker) runUnit(u *unit) {
 // stop ends the executors in order and waits for them.
 func (w *Worker) stop() error {
 	w.cancel()
+	hurry := time.AfterFunc(orderlyPatience, w.closeAll)
+	defer hurry.Stop()
 	timer := time.NewTimer(stopPatience)
 	defer timer.Stop()
 	for _, kind := range [][]*unit{w.kind(isSpout), w.kind(isBolt), w.kind(isAcker)} {
@@ -147,7 +165,6 @@ func (w *Worker) stop() error {
 			select {
 			case <-u.done:
 			case <-timer.C:
-				w.closeAll()
 				return fmt.Errorf("component %q, tasks %d to %d: has not returned within %s of being stopped", u.Component, u.First, u.Last, stopPatience)
 			}
 		}
@@ -169,7 +186,9 @@ func (w *Worker) kind(is func(*unit) bool) []*unit {
 	return out
 }
 
+// closeAll ends all executors at once; none can wait for another any more.
 func (w *Worker) closeAll() {
+	w.links.abort()
 	for i := range w.units {
 		w.units[i].exec.Close()
 	}
@@ -227,7 +246,7 @@ type Rest struct {
 
 // Done is the number of tuples executed, to be read before Rest.
 func (w *Worker) Done() uint64 {
-	var n uint64
+	n := w.lost.Load()
 	for i := range w.units {
 		n += w.units[i].exec.Flow().Done.Load()
 	}
@@ -241,7 +260,7 @@ func (w *Worker) Rest() Rest {
 	r := Rest{Exhausted: true}
 	for _, s := range w.spouts {
 		st := s.State()
-		r.Exhausted = r.Exhausted && (st.Exhausted || !st.Active)
+		r.Exhausted = r.Exhausted && (st.Exhausted || st.Paused)
 		r.Pending += st.Pending
 	}
 	for i := range w.units {

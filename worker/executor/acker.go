@@ -100,6 +100,10 @@ func (x *Acker) apply(b *AckBatch) {
 		x.queue(o)
 	}
 	x.ledger.ClearOutcomes()
+	if b.Home != nil {
+		b.Home.Release()
+		return
+	}
 	b.Reset()
 	x.empties = append(x.empties, b)
 }

@@ -15,8 +15,8 @@ type Batch struct {
 	Home interface{ Release() }
 }
 
-// reset empties the batch so that it keeps no user data alive.
-func (b *Batch) reset() {
+// Reset empties the batch so that it keeps no user data alive.
+func (b *Batch) Reset() {
 	clear(b.Tuples)
 	b.Tuples = b.Tuples[:0]
 }
@@ -26,6 +26,9 @@ type AckBatch struct {
 	Messages []acker.Message
 	Fails    []track.Root
 	Resets   []track.Root
+	// Home takes the batch back when it belongs to a connection; nil if it
+	// belongs to the inbox.
+	Home interface{ Release() }
 }
 
 // Len is the number of messages of all kinds.

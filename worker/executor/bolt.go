@@ -172,7 +172,7 @@ func (x *Bolt) release(b *Batch) {
 		b.Home.Release()
 		return
 	}
-	b.reset()
+	b.Reset()
 	x.empties = append(x.empties, b)
 }
 

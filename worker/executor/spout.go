@@ -40,6 +40,7 @@ type Spout struct {
 	idles    int // NextTuple rounds in a row that emitted nothing
 	opened   bool
 	active   bool
+	paused   bool // deactivated on demand, not just not yet activated
 
 	state atomic.Pointer[SpoutState]
 }
@@ -51,7 +52,7 @@ var _ Executor = (*Spout)(nil)
 type SpoutState struct {
 	Pending   int
 	Exhausted bool // every task is a storm.Bounded that has come to its end
-	Active    bool
+	Paused    bool // deactivated, and NextTuple has returned
 }
 
 // spoutTask is one task; it is the SpoutEmitter of its collector.
@@ -217,7 +218,7 @@ func (x *Spout) mayEmit() bool {
 }
 
 func (x *Spout) publish() {
-	state := SpoutState{Active: x.active, Exhausted: x.opened}
+	state := SpoutState{Paused: x.paused, Exhausted: x.opened}
 	for _, t := range x.tasks {
 		t.publishEmitted()
 		t.publishDone()
@@ -230,6 +231,7 @@ func (x *Spout) publish() {
 }
 
 func (x *Spout) setActive(active bool) {
+	x.paused = !active
 	if active == x.active && x.opened {
 		return
 	}

@@ -77,10 +77,7 @@ func (q *Inbox[B]) Push(b B, n int) (empty B, err error) {
 		return empty, ErrClosed
 	}
 	q.put(b, n)
-	if last := len(q.free) - 1; last >= 0 {
-		empty = q.free[last]
-		q.free = q.free[:last]
-	}
+	empty = q.takeFree()
 	q.unlockAndWake()
 	return empty, nil
 }
@@ -95,12 +92,37 @@ func (q *Inbox[B]) Offer(b B, n int) (empty B, err error) {
 		return empty, ErrClosed
 	}
 	q.put(b, n)
+	empty = q.takeFree()
+	q.unlockAndWake()
+	return empty, nil
+}
+
+// Give is Offer for producers that bring batches of their own and want none
+// back.
+func (q *Inbox[B]) Give(b B, n int) error {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return ErrClosed
+	}
+	q.put(b, n)
+	q.unlockAndWake()
+	return nil
+}
+
+// Free is an empty batch if one is at hand, else the zero B.
+func (q *Inbox[B]) Free() (empty B) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.takeFree()
+}
+
+func (q *Inbox[B]) takeFree() (empty B) {
 	if last := len(q.free) - 1; last >= 0 {
 		empty = q.free[last]
 		q.free = q.free[:last]
 	}
-	q.unlockAndWake()
-	return empty, nil
+	return empty
 }
 
 func (q *Inbox[B]) put(b B, n int) {

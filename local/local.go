@@ -1,0 +1,167 @@
+// Package local runs a topology on this machine: all its workers in this
+// process, connected by the same transport as in a cluster.
+//
+// Begin at Run. A worker whose component fails is started anew with fresh
+// instances while the others go on; run.go decides when a topology is through.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/stormring/stormring/internal/layout"
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/monitor"
+)
+
+// Options say what to run and how.
+type Options struct {
+	// Name is the topology's name.
+	Name string
+	// Instance is the topology with its configuration.
+	Instance *storm.Instance
+	// Conf goes on top of the instance's configuration.
+	Conf storm.Config
+	// RunFor ends the run after so long; 0 is no limit.
+	RunFor time.Duration
+	// DrainFor is how long a run that is ended from outside waits for what is
+	// under way; 0 is the message time-out.
+	DrainFor time.Duration
+	// MetricsAddr is where Prometheus may ask, "host:port"; empty is nowhere.
+	MetricsAddr string
+	Logger      *slog.Logger
+	// OnError gets the errors that components report; nil is allowed.
+	OnError func(worker.ErrorInfo)
+}
+
+// Result tells how a run ended.
+type Result struct {
+	// Partial tells that the run was ended before the spouts had come to their
+	// end and everything was processed.
+	Partial bool
+	// Interrupted tells that ctx ended the run, not RunFor.
+	Interrupted bool
+	// Undrained is the number of trees that were still pending at the end.
+	Undrained int
+	Restarts  int
+	Took      time.Duration
+	Totals    Progress
+}
+
+// Topology is a running topology.
+type Topology struct {
+	opts   Options
+	log    *slog.Logger
+	layout *layout.Layout
+	id     string
+	start  time.Time
+	slots  []*slot
+	place  []int
+
+	mu       sync.Mutex
+	restarts int
+	fatal    error
+	ended    chan struct{} // closed when fatal is set
+}
+
+// New lays out the topology; nothing runs before Run.
+func New(opts Options) (*Topology, error) {
+	conf := storm.Config{}
+	maps.Copy(conf, opts.Instance.Conf)
+	maps.Copy(conf, opts.Conf)
+	l, err := layout.New(opts.Instance.Topology, conf)
+	if err != nil {
+		return nil, fmt.Errorf("topology %q: %w", opts.Name, err)
+	}
+	t := &Topology{
+		opts: opts, log: opts.Logger, layout: l, place: l.Deal(l.Workers),
+		id:    fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
+		ended: make(chan struct{}),
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	for _, warning := range opts.Instance.Topology.Warnings {
+		t.log.Warn("topology", "name", opts.Name, "warning", warning)
+	}
+	for i := range l.Workers {
+		t.slots = append(t.slots, &slot{t: t, index: i})
+	}
+	return t, nil
+}
+
+// Run runs the topology until all spouts have come to their end and everything
+// is processed, until RunFor has passed, or until ctx ends; in the last two
+// cases it first stops the spouts and waits for what is under way. The error
+// tells why the topology could not go on.
+func (t *Topology) Run(ctx context.Context) (Result, error) {
+	t.start = time.Now()
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var running sync.WaitGroup
+	if t.opts.MetricsAddr != "" {
+		addr, wait, err := monitor.Serve(life, t.opts.MetricsAddr, t, t.log)
+		if err != nil {
+			return Result{}, fmt.Errorf("metrics endpoint %s: %w", t.opts.MetricsAddr, err)
+		}
+		t.log.Info("metrics are served", "url", "http://"+addr.String()+"/metrics")
+		defer func() {
+			stop()
+			if err := wait(); err != nil {
+				t.log.Warn("metrics endpoint", "error", err)
+			}
+		}()
+	}
+	if err := t.listen(life); err != nil {
+		return Result{}, err
+	}
+	for _, s := range t.slots {
+		running.Go(func() { s.run(life) })
+	}
+	res := t.watch(ctx)
+	stop()
+	running.Wait()
+	res.Took = time.Since(t.start)
+	res.Totals = t.Progress()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	res.Restarts = t.restarts
+	return res, t.fatal
+}
+
+// listen gives every slot an address, if there is anyone to talk to.
+func (t *Topology) listen(ctx context.Context) error {
+	if len(t.slots) == 1 {
+		return nil
+	}
+	for _, s := range t.slots {
+		ln, err := listenLoopback(ctx)
+		if err != nil {
+			return fmt.Errorf("worker %d: %w", s.index, err)
+		}
+		s.listener = ln
+		s.setAddr(ln.Addr().String())
+	}
+	return nil
+}
+
+// fail ends the run for good.
+func (t *Topology) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fatal == nil {
+		t.fatal = err
+		close(t.ended)
+		return
+	}
+	t.fatal = errors.Join(t.fatal, err)
+}
+
+// ID is the topology's id, as a nimbus would have given it.
+func (t *Topology) ID() string { return t.id }

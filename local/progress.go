@@ -1,0 +1,91 @@
+package local
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/monitor"
+	"github.com/stormring/stormring/worker/stats"
+)
+
+// Progress is what a run has done so far.
+type Progress struct {
+	Elapsed time.Duration
+	// Read is the share of the input that was read, from 0 to 1; negative if
+	// the topology cannot tell.
+	Read float64
+	// Executed counts the tuples that bolts have executed.
+	Executed uint64
+	// Emitted counts the tuples that spouts have emitted; Acked and Failed are
+	// trees.
+	Emitted, Acked, Failed uint64
+	Pending                int
+	// P50 and P99 are complete latencies if the topology tracks tuples, else
+	// execute latencies; 0 if none was measured.
+	P50, P99 time.Duration
+}
+
+var _ monitor.Source = (*Topology)(nil)
+
+// Progress reads the state of the run. It may be called at any time.
+func (t *Topology) Progress() Progress {
+	p := Progress{Elapsed: time.Since(t.start), Read: -1}
+	if t.opts.Instance.Progress != nil {
+		p.Read = t.opts.Instance.Progress()
+	}
+	var spouts, bolts []stats.Snapshot
+	for _, s := range t.slots {
+		w := s.worker()
+		if w == nil {
+			continue
+		}
+		p.Pending += w.Rest().Pending
+		for _, snap := range w.Stats(time.Now()) {
+			totals := snap.Windows[stats.AllTime].Totals(false)
+			switch {
+			case snap.Spout:
+				spouts = append(spouts, snap)
+				p.Emitted += totals.Emitted
+				p.Acked += totals.Acked
+				p.Failed += totals.Failed
+			case snap.Component != storm.AckerComponent:
+				bolts = append(bolts, snap)
+				p.Executed += totals.Executed
+			}
+		}
+	}
+	latency := stats.Aggregate(spouts).Complete
+	if latency.Samples() == 0 {
+		latency = stats.Aggregate(bolts).Execute
+	}
+	if latency.Samples() > 0 {
+		p.P50, p.P99 = latency.Quantile(0.5), latency.Quantile(0.99)
+	}
+	return p
+}
+
+// Snapshots implements monitor.Source.
+func (t *Topology) Snapshots() []monitor.Labeled {
+	var out []monitor.Labeled
+	for _, s := range t.slots {
+		if w := s.worker(); w != nil {
+			out = append(out, w.Snapshots(fmt.Sprintf("local:%d", s.port()), time.Now())...)
+		}
+	}
+	return out
+}
+
+// Errors are the reported errors of all workers by component.
+func (t *Topology) Errors() map[string][]worker.ErrorInfo {
+	out := map[string][]worker.ErrorInfo{}
+	for _, s := range t.slots {
+		if w := s.worker(); w != nil {
+			for id, list := range w.Errors() {
+				out[id] = append(out[id], list...)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/stormring/stormring/storm"
+)
+
+const (
+	// lookEvery is how often a run looks whether it is through.
+	lookEvery = 10 * time.Millisecond
+	// steadyLooks is how many looks in a row must agree.
+	steadyLooks = 3
+	// defaultDrain is Storm's default message time-out.
+	defaultDrain = 30 * time.Second
+)
+
+// watch waits for the end of the topology, however it comes.
+func (t *Topology) watch(ctx context.Context) Result {
+	t.setActive(true)
+	limit := time.NewTimer(time.Hour)
+	limit.Stop()
+	if t.opts.RunFor > 0 {
+		limit.Reset(t.opts.RunFor)
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	var seen steady
+	for {
+		select {
+		case <-ctx.Done():
+			return t.drain(true)
+		case <-limit.C:
+			return t.drain(false)
+		case <-t.ended:
+			return Result{Partial: true}
+		case <-ticker.C:
+			if seen.through(t.look()) {
+				return Result{}
+			}
+		}
+	}
+}
+
+// drain stops the spouts and waits for what is under way.
+func (t *Topology) drain(interrupted bool) Result {
+	res := Result{Interrupted: interrupted, Partial: !t.look().exhausted}
+	t.setActive(false)
+	patience := t.opts.DrainFor
+	if patience <= 0 {
+		patience = defaultDrain
+		if secs, ok := storm.ConfTopologyMessageTimeoutSecs.Get(t.layout.Conf); ok {
+			patience = time.Duration(secs) * time.Second
+		}
+	}
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	var seen steady
+	for {
+		select {
+		case <-t.ended:
+			res.Partial = true
+			return res
+		case <-deadline.C:
+			look := t.look()
+			res.Partial = res.Partial || !look.rest()
+			res.Undrained = look.pending
+			return res
+		case <-ticker.C:
+			if seen.through(t.look()) {
+				return res
+			}
+		}
+	}
+}
+
+func (t *Topology) setActive(active bool) {
+	for _, s := range t.slots {
+		s.setActive(active)
+	}
+}
+
+// look is what one look at all workers shows.
+type look struct {
+	exhausted  bool
+	pending    int
+	sent, done uint64
+	restarts   int
+	missing    bool // a worker is not there
+}
+
+func (l look) rest() bool {
+	// What a lost worker had received is in nobody's books any more; then only
+	// the acks count.
+	return l.exhausted && l.pending == 0 && !l.missing && (l.sent == l.done || l.restarts > 0)
+}
+
+func (t *Topology) look() look {
+	l := look{exhausted: true}
+	for _, s := range t.slots {
+		if w := s.worker(); w != nil {
+			l.done += w.Done()
+		}
+	}
+	for _, s := range t.slots {
+		w := s.worker()
+		if w == nil {
+			l.missing = true
+			continue
+		}
+		r := w.Rest()
+		l.exhausted = l.exhausted && r.Exhausted
+		l.pending += r.Pending
+		l.sent += r.Sent
+	}
+	t.mu.Lock()
+	l.restarts = t.restarts
+	t.mu.Unlock()
+	return l
+}
+
+// steady waits for several looks at rest that show the same.
+type steady struct {
+	last  look
+	count int
+}
+
+func (s *steady) through(l look) bool {
+	if !l.rest() {
+		s.count = 0
+		return false
+	}
+	if s.count > 0 && l != s.last {
+		s.count = 0
+	}
+	s.last = l
+	s.count++
+	return s.count >= steadyLooks
+}

@@ -1,0 +1,167 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/executor"
+)
+
+// How a slot tries again after its worker has failed. A topology that fails
+// at once, again and again, is given up.
+const (
+	backoffMin  = 100 * time.Millisecond
+	backoffMax  = 5 * time.Second
+	healthyFor  = 10 * time.Second
+	mostRetries = 8 // in a row
+)
+
+// slot runs one worker after the other.
+type slot struct {
+	t        *Topology
+	index    int
+	listener net.Listener // for the first worker; later ones make their own
+
+	mu      sync.Mutex
+	addr    string
+	current *worker.Worker
+	active  bool
+}
+
+func (s *slot) setAddr(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addr = addr
+}
+
+// Addr is where the slot's worker listens at present.
+func (s *slot) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+func (s *slot) worker() *worker.Worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// setActive holds for the present worker and those that come.
+func (s *slot) setActive(active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active = active
+	if s.current != nil {
+		s.current.SetActive(active)
+	}
+}
+
+// run runs workers until ctx ends or there is no point in going on.
+func (s *slot) run(ctx context.Context) {
+	retries := 0
+	for {
+		began := time.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			if err != nil {
+				s.t.log.Error("worker did not stop in order", "worker", s.index, "error", err)
+			}
+			return
+		}
+		if time.Since(began) > healthyFor {
+			retries = 0
+		}
+		if retries++; retries > mostRetries {
+			s.t.fail(fmt.Errorf("worker %d failed %d times in a row, last: %w", s.index, retries, err))
+			return
+		}
+		s.t.mu.Lock()
+		s.t.restarts++
+		s.t.mu.Unlock()
+		pause := min(backoffMax, backoffMin<<(retries-1))
+		s.t.log.Warn("worker restarts", "worker", s.index, "in", pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// once runs one worker to its end.
+func (s *slot) once(ctx context.Context) error {
+	w, err := s.newWorker(ctx)
+	if err != nil {
+		s.t.fail(err)
+		return err
+	}
+	err = w.Run(ctx)
+	if _, ok := errors.AsType[*executor.Failure](err); err != nil && !ok {
+		s.t.log.Error("worker failed", "worker", s.index, "error", err)
+	}
+	return err
+}
+
+func (s *slot) newWorker(ctx context.Context) (*worker.Worker, error) {
+	network, err := s.network(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	active := s.active
+	s.mu.Unlock()
+	w, err := worker.New(worker.Spec{
+		TopologyID: s.t.id, TopologyName: s.t.opts.Name, Layout: s.t.layout,
+		Index: s.index, Placement: s.t.place, Port: s.port(), Network: network,
+		Active: active, Logger: s.t.log.With("worker", s.index), OnError: s.t.opts.OnError,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = w
+	if s.active != active {
+		w.SetActive(s.active)
+	}
+	return w, nil
+}
+
+// network gives a worker its listener; the first one was made by listen.
+func (s *slot) network(ctx context.Context) (*worker.Network, error) {
+	if len(s.t.slots) == 1 {
+		return nil, nil //nolint:nilnil // no network is needed
+	}
+	ln := s.listener
+	s.listener = nil
+	if ln == nil {
+		var err error
+		if ln, err = listenLoopback(ctx); err != nil {
+			return nil, fmt.Errorf("worker %d: %w", s.index, err)
+		}
+		s.setAddr(ln.Addr().String())
+	}
+	return &worker.Network{Listener: ln, Addr: func(i int) string { return s.t.slots[i].Addr() }}, nil
+}
+
+func listenLoopback(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("no port on the loopback interface: %w", err)
+	}
+	return ln, nil
+}
+
+func (s *slot) port() int {
+	if a, err := net.ResolveTCPAddr("tcp", s.Addr()); err == nil {
+		return a.Port
+	}
+	return 0
+}

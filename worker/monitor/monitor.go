@@ -1,0 +1,85 @@
+// Package monitor shows a worker to Prometheus: the statistics of its
+// executors and whatever else it can count, as text over HTTP.
+//
+// Start at [Serve], which needs a [Source]. [Collector] is the part that turns
+// a Source into metrics, for those who have a registry of their own.
+//
+// All names start with "stormring_". Every metric carries the labels topology,
+// worker, component and tasks (the executor's range, "3-5"); where it is about
+// one stream also stream, and source where the stream comes from another
+// component.
+package monitor
+
+import "github.com/stormring/stormring/worker/stats"
+
+// Source is where the numbers come from: the worker.
+type Source interface {
+	// Snapshots are the numbers of this moment, one Labeled for an executor
+	// and as many others as there are things to count; no two may have the
+	// same labels unless their Values differ in name. It is called once a
+	// scrape, at times by several goroutines, and should not block.
+	Snapshots() []Labeled
+}
+
+// Labeled are numbers and whom they are about. Labels that do not apply stay
+// empty, which is the same to Prometheus as if they were not there.
+type Labeled struct {
+	Topology  string // topology id
+	Worker    string // "supervisor id:port"
+	Component string
+	Tasks     string // "first-last", see TaskRange
+
+	// Stats is nil where there is no executor, as for a worker's transport.
+	Stats *stats.Snapshot
+	// Values are the other numbers, each name once.
+	Values []Value
+}
+
+// Value is a number besides the statistics of an executor.
+type Value struct {
+	// Name is the metric's name without "stormring_". If it ends in "_total"
+	// the number must be a counter, one that never falls; otherwise it is a
+	// gauge. It must not be one of the names that statistics have. A name
+	// that Prometheus does not accept is reported in the scrape's error.
+	Name  string
+	Value float64
+}
+
+// Names for Values that a worker usually has. Others may be used as well.
+const (
+	QueueTuples         = "queue_tuples"
+	QueueCapacityTuples = "queue_capacity_tuples"
+	PendingTrees        = "pending_trees"
+	SentTuples          = "transport_sent_tuples_total"
+	SentBytes           = "transport_sent_bytes_total"
+	ReceivedTuples      = "transport_received_tuples_total"
+	ReceivedBytes       = "transport_received_bytes_total"
+	DroppedTuples       = "transport_dropped_tuples_total"
+	Reconnects          = "transport_reconnects_total"
+)
+
+// help explains a Value to whoever browses metrics.
+func help(name string) string {
+	switch name {
+	case QueueTuples:
+		return "Tuples waiting in the executor's receive queue."
+	case QueueCapacityTuples:
+		return "Tuples that the executor's receive queue can hold."
+	case PendingTrees:
+		return "Tuple trees of the spout that are neither complete nor failed."
+	case SentTuples:
+		return "Tuples sent to other workers."
+	case SentBytes:
+		return "Bytes sent to other workers."
+	case ReceivedTuples:
+		return "Tuples received from other workers."
+	case ReceivedBytes:
+		return "Bytes received from other workers."
+	case DroppedTuples:
+		return "Tuples that could not be sent to another worker."
+	case Reconnects:
+		return "Connections to other workers made anew after a loss."
+	default:
+		return "Value " + name + " as the worker reports it."
+	}
+}

@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/stormring/stormring/worker/monitor"
+	"github.com/stormring/stormring/worker/stats"
+)
+
+// Stats are the statistics of all executors at now.
+func (w *Worker) Stats(now time.Time) []stats.Snapshot {
+	out := make([]stats.Snapshot, len(w.units))
+	for i := range w.units {
+		out[i] = w.units[i].stats.Snapshot(now)
+	}
+	return out
+}
+
+// Snapshots are the numbers of the worker for monitoring; name is how the
+// worker is called there.
+func (w *Worker) Snapshots(name string, now time.Time) []monitor.Labeled {
+	var out []monitor.Labeled
+	pending := map[*unit]int{}
+	n := 0
+	for i := range w.units {
+		if isSpout(&w.units[i]) {
+			pending[&w.units[i]] = w.spouts[n].State().Pending
+			n++
+		}
+	}
+	for i := range w.units {
+		u := &w.units[i]
+		snap := u.stats.Snapshot(now)
+		l := monitor.Labeled{
+			Topology: w.spec.TopologyID, Worker: name, Component: u.Component,
+			Tasks: monitor.TaskRange(int32(u.First), int32(u.Last)), Stats: &snap,
+			Values: []monitor.Value{
+				{Name: monitor.QueueTuples, Value: float64(u.exec.QueueLen())},
+				{Name: monitor.QueueCapacityTuples, Value: float64(u.exec.QueueLimit())},
+			},
+		}
+		if p, ok := pending[u]; ok {
+			l.Values = append(l.Values, monitor.Value{Name: monitor.PendingTrees, Value: float64(p)})
+		}
+		out = append(out, l)
+	}
+	return out
+}
