@@ -2,16 +2,15 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/local"
 	"github.com/stormring/stormring/storm"
 )
@@ -23,6 +22,7 @@ type localFlags struct {
 	quiet       bool
 	debug       bool
 	settings    []string
+	file        string
 	metricsAddr string
 }
 
@@ -57,7 +57,10 @@ func (e *env) localTopology(d storm.Definition) *cobra.Command {
 		Short: d.Summary,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			conf, err := f.conf()
+			if cmd.Flags().Changed("workers") && f.workers < 1 {
+				return usagef("--workers is %d; it must be at least 1", f.workers)
+			}
+			base, top, err := f.layers()
 			if err != nil {
 				return err
 			}
@@ -65,49 +68,47 @@ func (e *env) localTopology(d storm.Definition) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.runLocal(cmd.Context(), d.Name, instance, conf, f)
+			return e.runLocal(cmd.Context(), local.Options{
+				Name: d.Name, Instance: instance, Base: base, Conf: top, RunFor: f.runFor, MetricsAddr: f.metricsAddr,
+			}, f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.AddGoFlagSet(own)
-	flags.IntVar(&f.workers, "workers", 1, "number of workers, connected by TCP")
+	flags.IntVar(&f.workers, "workers", 0, "number of workers, connected by TCP (default: topology.workers, 1)")
 	flags.DurationVar(&f.runFor, "run-for", 0, "end the run after so long, such as 30s (0: no limit)")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.debug, "debug", false, "log more")
-	flags.StringArrayVarP(&f.settings, "config", "c", nil, "set a Storm configuration key, as key=value; may be repeated")
+	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as key=value; may be repeated")
+	flags.StringVar(&f.file, "config", "", "read this storm.yaml (default: $STORM_CONF_DIR, ./conf, ~/.storm)")
 	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at this host:port")
 	return cmd
 }
 
-// conf is the configuration from the command line. A value is JSON, or text if
-// it is not.
-func (f *localFlags) conf() (storm.Config, error) {
-	conf := storm.Config{}
-	for _, s := range f.settings {
-		key, text, ok := strings.Cut(s, "=")
-		if !ok || key == "" {
-			return nil, usagef("-c %q is not key=value", s)
-		}
-		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			v = text
-		}
-		conf[key] = v
-	}
-	if f.workers < 1 {
-		return nil, usagef("--workers is %d; it must be at least 1", f.workers)
-	}
+// layers are the configuration below and above the topology's own: storm.yaml,
+// and what the command line sets.
+func (f *localFlags) layers() (base, top storm.Config, err error) {
 	if f.runFor < 0 {
-		return nil, usagef("--run-for is %s; it must not be negative", f.runFor)
+		return nil, nil, usagef("--run-for is %s; it must not be negative", f.runFor)
 	}
-	if _, ok := conf[string(storm.ConfTopologyWorkers)]; !ok || f.workers > 1 {
-		conf[string(storm.ConfTopologyWorkers)] = f.workers
+	file, err := conf.Load(conf.Options{File: f.file})
+	if err != nil {
+		return nil, nil, err
 	}
-	return conf, nil
+	if top, err = conf.ParseOverrides(f.settings); err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	if f.workers > 0 {
+		top[string(storm.ConfTopologyWorkers)] = f.workers
+	}
+	if err := conf.Validate(top); err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	return file.All(), top, nil
 }
 
 // runLocal runs the topology, shows how it goes and prints its result.
-func (e *env) runLocal(ctx context.Context, name string, instance *storm.Instance, conf storm.Config, f localFlags) error {
+func (e *env) runLocal(ctx context.Context, opts local.Options, f localFlags) error {
 	restore := tuneGC()
 	defer restore()
 	screen := newScreen(e.stderr, f.quiet)
@@ -115,10 +116,8 @@ func (e *env) runLocal(ctx context.Context, name string, instance *storm.Instanc
 	if f.debug {
 		level = slog.LevelDebug
 	}
-	topology, err := local.New(local.Options{
-		Name: name, Instance: instance, Conf: conf, RunFor: f.runFor, MetricsAddr: f.metricsAddr,
-		Logger: slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: level})),
-	})
+	opts.Logger = slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: level}))
+	topology, err := local.New(opts)
 	if err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func (e *env) runLocal(ctx context.Context, name string, instance *storm.Instanc
 	if err != nil {
 		return err
 	}
-	return e.finish(instance, res, f.quiet)
+	return e.finish(opts.Instance, res, f.quiet)
 }
 
 func (e *env) finish(instance *storm.Instance, res local.Result, quiet bool) error {

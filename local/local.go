@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"sync"
 	"time"
 
@@ -26,8 +27,9 @@ type Options struct {
 	Name string
 	// Instance is the topology with its configuration.
 	Instance *storm.Instance
-	// Conf goes on top of the instance's configuration.
-	Conf storm.Config
+	// Base lies below the instance's configuration and Conf on top of it;
+	// defaults are added by themselves.
+	Base, Conf storm.Config
 	// RunFor ends the run after so long; 0 is no limit.
 	RunFor time.Duration
 	// DrainFor is how long a run that is ended from outside waits for what is
@@ -64,6 +66,10 @@ type Topology struct {
 	slots  []*slot
 	place  []int
 
+	// How workers reach each other: TCP, unless a test puts trouble in between.
+	listenAt func(ctx context.Context) (net.Listener, error)
+	dial     func(ctx context.Context, from int, addr string) (net.Conn, error)
+
 	mu       sync.Mutex
 	restarts int
 	fatal    error
@@ -73,6 +79,7 @@ type Topology struct {
 // New lays out the topology; nothing runs before Run.
 func New(opts Options) (*Topology, error) {
 	conf := storm.Config{}
+	maps.Copy(conf, opts.Base)
 	maps.Copy(conf, opts.Instance.Conf)
 	maps.Copy(conf, opts.Conf)
 	l, err := layout.New(opts.Instance.Topology, conf)
@@ -82,7 +89,8 @@ func New(opts Options) (*Topology, error) {
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(l.Workers),
 		id:    fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
-		ended: make(chan struct{}),
+		ended:    make(chan struct{}),
+		listenAt: listenLoopback, dial: dialTCP,
 	}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -141,7 +149,7 @@ func (t *Topology) listen(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range t.slots {
-		ln, err := listenLoopback(ctx)
+		ln, err := t.listenAt(ctx)
 		if err != nil {
 			return fmt.Errorf("worker %d: %w", s.index, err)
 		}

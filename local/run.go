@@ -12,8 +12,6 @@ const (
 	lookEvery = 10 * time.Millisecond
 	// steadyLooks is how many looks in a row must agree.
 	steadyLooks = 3
-	// defaultDrain is Storm's default message time-out.
-	defaultDrain = 30 * time.Second
 )
 
 // watch waits for the end of the topology, however it comes.
@@ -49,10 +47,7 @@ func (t *Topology) drain(interrupted bool) Result {
 	t.setActive(false)
 	patience := t.opts.DrainFor
 	if patience <= 0 {
-		patience = defaultDrain
-		if secs, ok := storm.ConfTopologyMessageTimeoutSecs.Get(t.layout.Conf); ok {
-			patience = time.Duration(secs) * time.Second
-		}
+		patience = t.layout.Conf.Duration(storm.ConfTopologyMessageTimeoutSecs)
 	}
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

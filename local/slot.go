@@ -142,12 +142,23 @@ func (s *slot) network(ctx context.Context) (*worker.Network, error) {
 	s.listener = nil
 	if ln == nil {
 		var err error
-		if ln, err = listenLoopback(ctx); err != nil {
+		if ln, err = s.t.listenAt(ctx); err != nil {
 			return nil, fmt.Errorf("worker %d: %w", s.index, err)
 		}
 		s.setAddr(ln.Addr().String())
 	}
-	return &worker.Network{Listener: ln, Addr: func(i int) string { return s.t.slots[i].Addr() }}, nil
+	return &worker.Network{
+		Listener: ln,
+		Addr:     func(i int) string { return s.t.slots[i].Addr() },
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return s.t.dial(ctx, s.index, addr)
+		},
+	}, nil
+}
+
+func dialTCP(ctx context.Context, _ int, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
 }
 
 func listenLoopback(ctx context.Context) (net.Listener, error) {

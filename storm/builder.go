@@ -169,7 +169,9 @@ type declarer struct {
 type SpoutDeclarer struct{ declarer }
 
 // SetNumTasks sets the number of tasks, which the executors share.
-func (d *SpoutDeclarer) SetNumTasks(n int) *SpoutDeclarer { return d.SetConf(string(ConfTopologyTasks), n) }
+func (d *SpoutDeclarer) SetNumTasks(n int) *SpoutDeclarer {
+	return d.SetConf(string(ConfTopologyTasks), n)
+}
 
 // SetConf sets one key of the component's configuration.
 func (d *SpoutDeclarer) SetConf(key string, value any) *SpoutDeclarer {
@@ -181,7 +183,9 @@ func (d *SpoutDeclarer) SetConf(key string, value any) *SpoutDeclarer {
 type BoltDeclarer struct{ declarer }
 
 // SetNumTasks sets the number of tasks, which the executors share.
-func (d *BoltDeclarer) SetNumTasks(n int) *BoltDeclarer { return d.SetConf(string(ConfTopologyTasks), n) }
+func (d *BoltDeclarer) SetNumTasks(n int) *BoltDeclarer {
+	return d.SetConf(string(ConfTopologyTasks), n)
+}
 
 // SetConf sets one key of the component's configuration.
 func (d *BoltDeclarer) SetConf(key string, value any) *BoltDeclarer {
@@ -234,10 +238,11 @@ func (d *BoltDeclarer) DirectGrouping(component string) *BoltDeclarer {
 
 // CustomGrouping lets newGrouping's results choose the tasks.
 func (d *BoltDeclarer) CustomGrouping(component string, newGrouping func() CustomGrouping) *BoltDeclarer {
-	return d.Grouping(component, DefaultStream, Grouping{
-		Kind:   GroupCustom,
-		Custom: func() (CustomGrouping, error) { return newGrouping(), nil },
-	})
+	g := Grouping{Kind: GroupCustom}
+	if newGrouping != nil {
+		g.Custom = func() (CustomGrouping, error) { return newGrouping(), nil }
+	}
+	return d.Grouping(component, DefaultStream, g)
 }
 
 // Grouping subscribes to any stream of a component by any rule.

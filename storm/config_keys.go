@@ -108,7 +108,7 @@ const (
 // Queues, batches and waiting.
 const (
 	// ConfTopologyExecutorReceiveBufferSize bounds an executor's queue, in
-	// tuples. Default 32768.
+	// tuples. Default 4096; Storm has 32768.
 	ConfTopologyExecutorReceiveBufferSize Key[int] = "topology.executor.receive.buffer.size"
 	// ConfTopologyTransferBufferSize bounds a worker's outward queue, in
 	// batches. Default 1000.

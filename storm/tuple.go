@@ -123,7 +123,7 @@ func (t *Tuple) Bytes(i int) []byte {
 }
 
 func (t *Tuple) wrongKind(i int, v Value, want Kind) {
-	panic(fmt.Sprintf("storm: value %d of a tuple from component %q stream %q is a %s, not a %s", i, t.SourceComponent(), t.SourceStream(), v.Kind(), want))
+	panic(fmt.Sprintf("storm: value %d of a tuple from component %q stream %q is of kind %s, not %s", i, t.SourceComponent(), t.SourceStream(), v.Kind(), want))
 }
 
 // Fields are the names of the values, in order.

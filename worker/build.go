@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
@@ -16,20 +16,11 @@ import (
 	"github.com/stormring/stormring/worker/transport"
 )
 
-// Defaults of keys that the configuration may leave out. The receive buffer is
-// smaller than Storm's, since batches are pushed whole and a short queue stays
-// in the processor's cache.
-const (
-	defaultReceiveBuffer = 4096
-	defaultBatchSize     = 100
-	batchSizeKey         = storm.Key[int]("stormring.batch.size")
-)
-
 // build makes the executors of this worker in two passes: inboxes first, since
 // executors refer to each other's.
 func (w *Worker) build() error {
 	l := w.spec.Layout
-	limit := intOr(l.Conf, storm.ConfTopologyExecutorReceiveBufferSize, defaultReceiveBuffer)
+	limit := l.Conf.Int(storm.ConfTopologyExecutorReceiveBufferSize)
 	for i, e := range l.Executors {
 		if w.spec.Placement[i] == w.spec.Index {
 			w.units = append(w.units, w.newUnit(e, limit))
@@ -52,13 +43,6 @@ func (w *Worker) build() error {
 		}
 	}
 	return nil
-}
-
-func intOr(conf storm.Config, key storm.Key[int], otherwise int) int {
-	if n, ok := key.Get(conf); ok {
-		return n
-	}
-	return otherwise
 }
 
 func (w *Worker) newUnit(e layout.Executor, limit int) unit {
@@ -119,12 +103,12 @@ func (w *Worker) fill(u *unit) error {
 		w.ackers = append(w.ackers, x)
 		w.rotateEvery(x.Rotate)
 	case u.outs != nil:
-		conf := w.spec.Layout.ComponentConf(u.Component)
+		c := w.spec.Layout.ComponentConf(u.Component)
 		x := executor.NewSpout(executor.SpoutSpec{
 			Spec: spec, Inbox: u.outs, New: comp.NewSpout,
-			MaxPending: intOr(conf, storm.ConfTopologyMaxSpoutPending, 0),
+			MaxPending: c.Int(storm.ConfTopologyMaxSpoutPending),
 			FirstSeq:   rand.Uint64() & track.SeqMask, //nolint:gosec // only needs to differ from the last incarnation's
-			IdleWait:   time.Duration(intOr(conf, storm.ConfTopologySleepSpoutWaitStrategyTimeMS, 1)) * time.Millisecond,
+			IdleWait:   c.Duration(storm.ConfTopologySleepSpoutWaitStrategyTimeMS),
 		})
 		u.exec = x
 		w.spouts = append(w.spouts, x)
@@ -143,15 +127,14 @@ func (w *Worker) fill(u *unit) error {
 
 func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, error) {
 	l := w.spec.Layout
-	debug, _ := storm.ConfTopologyDebug.Get(l.ComponentConf(u.Component))
 	spec := executor.Spec{
 		Component: u.Component,
-		BatchSize: intOr(l.Conf, batchSizeKey, defaultBatchSize),
+		BatchSize: l.Conf.Int(conf.BatchSize),
 		Seed:      rand.Uint64(), //nolint:gosec // edges need to be spread, not secret
 		Stats:     u.stats,
 		Coarse:    &w.coarse,
 		Report:    func(task storm.TaskID, err error) { w.errors.report(u.Component, task, err) },
-		Debug:     debug,
+		Debug:     l.ComponentConf(u.Component).Bool(storm.ConfTopologyDebug),
 		Logger:    w.log,
 	}
 	spec.Ackers = w.failLanes
@@ -179,7 +162,7 @@ func (w *Worker) taskContext(comp *storm.Component, task storm.TaskID) *storm.To
 	l := w.spec.Layout
 	return storm.NewTopologyContext(storm.ContextSpec{
 		Context: w.taskCt, Topology: l.Topology, TopologyID: w.spec.TopologyID, TopologyName: w.spec.TopologyName,
-		Conf: l.ComponentConf(comp.ID), Component: comp.ID, Task: task, Tasks: l.Tasks,
+		Conf: l.ComponentConf(comp.ID).All(), Component: comp.ID, Task: task, Tasks: l.Tasks,
 		WorkerTasks: w.workerTasks(), WorkerPort: w.spec.Port,
 		Logger: w.log.With("component", comp.ID, "task", int(task)), Shared: w.shared,
 	})

@@ -8,17 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/executor"
 )
 
-// Storm's limits: so many errors of a task are published in so long a time,
-// and so many of a component are kept.
-const (
-	defaultThrottleSecs  = 10
-	defaultMaxInInterval = 5
-	keptErrors           = 10
-)
+// keptErrors is how many errors of a component are kept, as in Storm.
+const keptErrors = 10
 
 // ErrorInfo is one reported error.
 type ErrorInfo struct {
@@ -46,11 +42,11 @@ type throttle struct {
 	hidden int
 }
 
-func newErrorLog(conf storm.Config, log *slog.Logger, publish func(ErrorInfo)) *errorLog {
+func newErrorLog(c *conf.Conf, log *slog.Logger, publish func(ErrorInfo)) *errorLog {
 	return &errorLog{
 		log: log, publish: publish,
-		interval: time.Duration(intOr(conf, storm.ConfTopologyErrorThrottleIntervalSecs, defaultThrottleSecs)) * time.Second,
-		most:     intOr(conf, storm.ConfTopologyMaxErrorReportPerInterval, defaultMaxInInterval),
+		interval: c.Duration(storm.ConfTopologyErrorThrottleIntervalSecs),
+		most:     c.Int(storm.ConfTopologyMaxErrorReportPerInterval),
 		kept:     map[string][]ErrorInfo{}, tasks: map[storm.TaskID]*throttle{},
 	}
 }

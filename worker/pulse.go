@@ -15,8 +15,6 @@ const (
 	pulseEvery = 5 * time.Millisecond
 	// statsEvery is how often the statistics' windows move on.
 	statsEvery = 5 * time.Second
-	// defaultMessageTimeout is Storm's topology.message.timeout.secs.
-	defaultMessageTimeout = 30
 )
 
 // timer is something to be done at intervals.
@@ -32,21 +30,20 @@ func (w *Worker) every(d time.Duration, fire func(now time.Time)) {
 
 // rotateEvery calls rotate once a message time-out.
 func (w *Worker) rotateEvery(rotate func()) {
-	conf := w.spec.Layout.Conf
-	if enabled, ok := storm.ConfTopologyEnableMessageTimeouts.Get(conf); ok && !enabled {
-		return
+	c := w.spec.Layout.Conf
+	if c.Bool(storm.ConfTopologyEnableMessageTimeouts) {
+		w.every(c.Duration(storm.ConfTopologyMessageTimeoutSecs), func(time.Time) { rotate() })
 	}
-	secs := intOr(conf, storm.ConfTopologyMessageTimeoutSecs, defaultMessageTimeout)
-	if secs <= 0 {
-		return
-	}
-	w.every(time.Duration(secs)*time.Second, func(time.Time) { rotate() })
 }
 
 // tickEvery sends tick tuples if the component wants them. A tick that finds
 // its predecessor not yet executed is left out.
 func (w *Worker) tickEvery(u *unit, x *executor.Bolt) {
-	secs := intOr(w.spec.Layout.ComponentConf(u.Component), storm.ConfTopologyTickTupleFreqSecs, 0)
+	c := w.spec.Layout.ComponentConf(u.Component)
+	if !c.Has(string(storm.ConfTopologyTickTupleFreqSecs)) {
+		return
+	}
+	secs := c.Int(storm.ConfTopologyTickTupleFreqSecs)
 	if secs <= 0 {
 		return
 	}

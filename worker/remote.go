@@ -8,14 +8,13 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
 	"github.com/stormring/stormring/worker/executor"
 	"github.com/stormring/stormring/worker/transport"
 )
-
-const compressionKey = storm.Key[string]("stormring.transport.compression")
 
 // Network is how a worker reaches the others of its topology.
 type Network struct {
@@ -24,6 +23,23 @@ type Network struct {
 	// Addr is the present address of a worker by its index. It is asked before
 	// each attempt to connect, since a restarted worker may have another.
 	Addr func(worker int) string
+	// Dial opens a connection to an address; nil is TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+func (n *Network) dial(ctx context.Context, worker int) (net.Conn, error) {
+	dial := n.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", addr)
+		}
+	}
+	conn, err := dial(ctx, n.Addr(worker))
+	if err != nil {
+		return nil, fmt.Errorf("worker %d: %w", worker, err)
+	}
+	return conn, nil
 }
 
 // links are a worker's connections: a Peer to each other worker for what goes
@@ -48,10 +64,9 @@ func newLinks(w *Worker, network *Network) *links {
 	l := &links{w: w, network: network, peers: map[int]*transport.Peer{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.config = transport.DefaultConfig(w.spec.TopologyID, workerID(w.spec.Index))
-	if kind, ok := compressionKey.Get(w.spec.Layout.Conf); ok && kind == "s2" {
-		l.config.Compress = true
-	}
-	l.config.TupleCredits = min(l.config.TupleCredits, intOr(w.spec.Layout.Conf, storm.ConfTopologyExecutorReceiveBufferSize, l.config.TupleCredits))
+	c := w.spec.Layout.Conf
+	l.config.Compress = c.String(conf.TransportCompression) == "s2"
+	l.config.TupleCredits = min(l.config.TupleCredits, c.Int(storm.ConfTopologyExecutorReceiveBufferSize))
 	l.config.OnError = func(err error) { w.log.Warn("connection to another worker", "error", err) }
 	l.config.OnRestart = func(peer transport.WorkerID, dropped int) {
 		w.log.Warn("another worker was restarted", "peer", peer, "lost_tuples", dropped)
@@ -65,12 +80,7 @@ func (l *links) peer(worker int) (*transport.Peer, error) {
 		return p, nil
 	}
 	p, err := transport.NewPeer(l.config, workerID(worker), func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", l.network.Addr(worker))
-		if err != nil {
-			return nil, fmt.Errorf("worker %d: %w", worker, err)
-		}
-		return conn, nil
+		return l.network.dial(ctx, worker)
 	})
 	if err != nil {
 		return nil, err

@@ -210,7 +210,7 @@ func (w *Worker) Errors() map[string][]ErrorInfo { return w.errors.all() }
 
 func (w *Worker) startHooks() error {
 	ctx := &storm.WorkerContext{
-		TopologyID: w.spec.TopologyID, Conf: w.spec.Layout.Conf, Port: w.spec.Port,
+		TopologyID: w.spec.TopologyID, Conf: w.spec.Layout.Conf.All(), Port: w.spec.Port,
 		Tasks: w.workerTasks(), Logger: w.log, Shared: w.shared,
 	}
 	for _, newHook := range w.spec.Layout.Topology.WorkerHooks {

@@ -9,9 +9,9 @@ package layout
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
 )
@@ -37,7 +37,8 @@ type Layout struct {
 	// Topology has the system's components and streams, and each component's
 	// topology.tasks in its configuration.
 	Topology *storm.Topology
-	Conf     storm.Config
+	// Conf is the topology's configuration over the defaults.
+	Conf *conf.Conf
 	// Tasks are the tasks of each component, sorted ascending.
 	Tasks map[string][]storm.TaskID
 	// Executors are all executors by first task.
@@ -47,69 +48,55 @@ type Layout struct {
 	// Ackers is the number of acker tasks.
 	Ackers int
 
+	confs   map[string]*conf.Conf
 	streams map[string][]string // sorted stream ids of each component
 	owner   []string            // component by task id
 	origins []*track.Origin     // by id; 0 is the system's tick
 	offsets []int32             // first origin id by task id
 }
 
-// New lays out t. It refuses settings that make no sense, naming the key.
-func New(t *storm.Topology, conf storm.Config) (*Layout, error) {
-	l := &Layout{Conf: conf, Tasks: map[string][]storm.TaskID{}, streams: map[string][]string{}}
-	var err error
-	if l.Workers, err = positive(conf, storm.ConfTopologyWorkers, 1); err != nil {
+// New lays out t with settings, which are merged from all layers but the
+// defaults. It refuses settings that make no sense, naming the key.
+func New(t *storm.Topology, settings storm.Config) (*Layout, error) {
+	c, err := conf.Defaults().Topology(settings)
+	if err != nil {
 		return nil, err
 	}
+	l := &Layout{
+		Conf: c, Workers: c.Int(storm.ConfTopologyWorkers), Tasks: map[string][]storm.TaskID{},
+		confs: map[string]*conf.Conf{}, streams: map[string][]string{},
+	}
 	l.Ackers = l.Workers
-	if v := conf[string(storm.ConfTopologyAckerExecutors)]; v != nil {
-		if l.Ackers, err = storm.ConfTopologyAckerExecutors.Parse(v); err != nil {
-			return nil, err
-		}
-		if l.Ackers < 0 {
-			return nil, fmt.Errorf("%s is %d; it must not be negative", storm.ConfTopologyAckerExecutors, l.Ackers)
-		}
+	if c.Has(string(storm.ConfTopologyAckerExecutors)) {
+		l.Ackers = c.Int(storm.ConfTopologyAckerExecutors)
 	}
 	l.Topology = withSystem(t, l.Ackers)
-	if err := l.number(conf); err != nil {
+	if err := l.number(); err != nil {
 		return nil, err
 	}
 	l.makeOrigins()
 	return l, nil
 }
 
-func positive(conf storm.Config, key storm.Key[int], otherwise int) (int, error) {
-	v := conf[string(key)]
-	if v == nil {
-		return otherwise, nil
-	}
-	n, err := key.Parse(v)
-	if err != nil {
-		return 0, err
-	}
-	if n < 1 {
-		return 0, fmt.Errorf("%s is %d; it must be at least 1", key, n)
-	}
-	return n, nil
-}
-
 // number gives every component its tasks and executors.
-func (l *Layout) number(conf storm.Config) error {
-	limit, err := positive(conf, storm.ConfTopologyMaxTaskParallelism, track.MaxTask)
-	if err != nil {
-		return err
-	}
+func (l *Layout) number() error {
 	next := storm.TaskID(1)
 	l.owner = []string{storm.SystemComponent}
 	for _, id := range l.Topology.ComponentIDs() {
 		c := l.Topology.Components[id]
-		n, err := l.taskCount(c, limit)
+		l.streams[id] = sortedStreams(c)
+		own, err := l.Conf.Component(id, c.Conf)
+		if err != nil {
+			return err
+		}
+		l.confs[id] = own
+		n, err := l.taskCount(c, own)
 		if err != nil {
 			return fmt.Errorf("component %q: %w", id, err)
 		}
-		if int(next)+n-1 > track.MaxTask {
-			return fmt.Errorf("component %q: the topology has more than %d tasks; lower parallelism or topology.max.task.parallelism", id, track.MaxTask)
+		if n > track.MaxTask+1-int(next) {
+			return fmt.Errorf("component %q: the topology has more than %d tasks; lower parallelism or %s", id, track.MaxTask, storm.ConfTopologyMaxTaskParallelism)
 		}
-		l.streams[id] = sortedStreams(c)
 		if n == 0 {
 			continue
 		}
@@ -124,20 +111,35 @@ func (l *Layout) number(conf storm.Config) error {
 	return nil
 }
 
-func (l *Layout) taskCount(c *storm.Component, limit int) (int, error) {
+// taskCount is the number of tasks of c: what it or the topology says, or its
+// parallelism, and no more than the limit, where again c comes before the
+// topology.
+func (l *Layout) taskCount(c *storm.Component, own *conf.Conf) (int, error) {
 	switch c.ID {
 	case storm.SystemComponent:
 		return 0, nil
 	case storm.AckerComponent:
 		return l.Ackers, nil
 	}
-	if own, err := positive(c.Conf, storm.ConfTopologyMaxTaskParallelism, limit); err != nil {
-		return 0, err
-	} else if own < limit {
-		limit = own
+	n := max(c.Hint, 1)
+	if own.Has(string(storm.ConfTopologyTasks)) {
+		n = own.Int(storm.ConfTopologyTasks)
 	}
-	n, err := positive(c.Conf, storm.ConfTopologyTasks, max(c.Hint, 1))
-	return min(n, limit), err
+	// own leaves a component's own number of tasks out, like all keys that
+	// Storm sets itself.
+	if v := c.Conf[string(storm.ConfTopologyTasks)]; v != nil {
+		var err error
+		if n, err = storm.ConfTopologyTasks.Parse(v); err != nil {
+			return 0, err
+		}
+	}
+	if n < 1 {
+		return 0, fmt.Errorf("%s is %d; it must be at least 1", storm.ConfTopologyTasks, n)
+	}
+	if own.Has(string(storm.ConfTopologyMaxTaskParallelism)) {
+		n = min(n, own.Int(storm.ConfTopologyMaxTaskParallelism))
+	}
+	return n, nil
 }
 
 // cut splits n tasks from first on into executors whose sizes differ by at
@@ -228,14 +230,5 @@ func (l *Layout) Deal(workers int) []int {
 }
 
 // ComponentConf is the configuration that a component sees: the topology's
-// with the component's on top.
-func (l *Layout) ComponentConf(component string) storm.Config {
-	merged := maps.Clone(l.Conf)
-	if merged == nil {
-		merged = storm.Config{}
-	}
-	if c := l.Topology.Components[component]; c != nil {
-		maps.Copy(merged, c.Conf)
-	}
-	return merged
-}
+// with the component's on top. It is nil if there is no such component.
+func (l *Layout) ComponentConf(component string) *conf.Conf { return l.confs[component] }

@@ -22,7 +22,6 @@ type mapLedger struct {
 
 type mapTree struct {
 	val  uint64
-	gen  uint32
 	init bool
 }
 
@@ -80,6 +79,7 @@ func BenchmarkLedgerTree(b *testing.B) {
 }
 
 func benchBook(b *testing.B, l book, inflight uint64) {
+	b.Helper()
 	const firstSeq = 1<<seqStart - 1000
 	batch := make([]Message, 0, 128)
 	acked := uint64(0)
@@ -128,19 +128,20 @@ func BenchmarkPending(b *testing.B) {
 		started int64
 		stream  *string
 	}
+	value := entry{id: 1, started: 2, stream: new("default")}
 	for _, inflight := range []uint64{1e3, 1e5, 1e6} {
 		b.Run(fmt.Sprintf("ring/inflight=%d", inflight), func(b *testing.B) {
 			p := NewPending[entry]()
 			next := uint64(1 << seqStart)
 			for range 2 * inflight {
-				p.Add(next, entry{})
+				p.Add(next, value)
 				p.Take(next - inflight)
 				next++
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				p.Add(next, entry{})
-				if _, ok := p.Take(next - inflight); !ok {
+				p.Add(next, value)
+				if v, ok := p.Take(next - inflight); !ok || v != value {
 					b.Fatal("entry lost")
 				}
 				next++
@@ -150,14 +151,14 @@ func BenchmarkPending(b *testing.B) {
 			p := make(map[uint64]entry)
 			next := uint64(1 << seqStart)
 			for range 2 * inflight {
-				p[next] = entry{}
+				p[next] = value
 				delete(p, next-inflight)
 				next++
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				p[next] = entry{}
-				if _, ok := p[next-inflight]; !ok {
+				p[next] = value
+				if v, ok := p[next-inflight]; !ok || v != value {
 					b.Fatal("entry lost")
 				}
 				delete(p, next-inflight)

@@ -75,17 +75,16 @@ const (
 // Ledger is the book of one acker task. Messages about a tree may come in any
 // order:
 //
-//	        Apply ack          Apply init, value 0
-//	      ┌──────────┐        ┌─────────────────────> ack
-//	      v          │        │
-//	absent ──> waiting for init ──init──> open ──value 0──> ack
-//	      │          │                     │
-//	      │         Fail                  Fail ───────────> fail
-//	      v          v
-//	     failed, waiting for init ──init──────────────────> fail
+//	absent         ── init ──> open
+//	absent         ── ack ───> early,  it waits for init
+//	early          ── init ──> open
+//	absent, early  ── Fail ──> failed, it waits for init
+//	failed         ── init ──> outcome fail
+//	open           ── Fail ──> outcome fail
+//	open, value 0              outcome ack
 //
-// A tree with an outcome is absent again. Because every outcome uses up an
-// init message, and a spout sends one a tree, no tree can have two: what
+// A tree with outcome ack or fail is absent again. Because both use up an init
+// message, and a spout sends one a tree, no tree can have two of them: what
 // straggles in later waits for an init that never comes, and vanishes after
 // three rotations.
 //
@@ -157,7 +156,10 @@ func (l *Ledger) Fail(root track.Root) {
 // is too young or over.
 func (l *Ledger) ResetTimeout(root track.Root) {
 	root &^= InitFlag
-	t := l.task(root)
+	t := l.known(root)
+	if t == nil {
+		return
+	}
 	s := t.get(root.Seq())
 	if s == nil {
 		return
@@ -225,12 +227,18 @@ func (l *Ledger) Outcomes() []Outcome { return l.outcomes }
 // ClearOutcomes forgets the outcomes; their memory is used again.
 func (l *Ledger) ClearOutcomes() { l.outcomes = l.outcomes[:0] }
 
+// known finds the trees of the spout task that root names, or nil.
+func (l *Ledger) known(root track.Root) *taskTrees {
+	if i := int(root.Task()); i < len(l.tasks) {
+		return l.tasks[i]
+	}
+	return nil
+}
+
 // task finds or makes the trees of the spout task that root names.
 func (l *Ledger) task(root track.Root) *taskTrees {
-	if i := int(root.Task()); i < len(l.tasks) {
-		if t := l.tasks[i]; t != nil {
-			return t
-		}
+	if t := l.known(root); t != nil {
+		return t
 	}
 	return l.addTask(int(root.Task()))
 }

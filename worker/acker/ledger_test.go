@@ -223,6 +223,25 @@ func TestLedgerGivesIdleRingsBack(t *testing.T) {
 	}
 }
 
+// Neither must an overflow that was long once.
+func TestLedgerTrimsOverflow(t *testing.T) {
+	l := &Ledger{limit: 4}
+	for seq := range uint64(100) {
+		l.Apply([]Message{{Root: track.MakeRoot(9, seq) | InitFlag, Val: 1}})
+	}
+	l.Rotate()
+	if got := len(l.tasks[9].over); got != 96 {
+		t.Fatalf("%d entries in the overflow, want 96", got)
+	}
+	for seq := range uint64(99) {
+		l.Apply([]Message{{Root: track.MakeRoot(9, seq), Val: 1}})
+	}
+	l.Rotate()
+	if l.tasks[9].over != nil || l.Len() != 1 {
+		t.Errorf("overflow %v kept, %d entries left", l.tasks[9].over, l.Len())
+	}
+}
+
 // With time-outs disabled nobody rotates; failed trees then leave stragglers.
 func TestLedgerBoundsStragglers(t *testing.T) {
 	const trees, limit = 100_000, 4096

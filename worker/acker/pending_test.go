@@ -159,6 +159,31 @@ func TestPendingCallbackMayUseTable(t *testing.T) {
 	}
 }
 
+// A rotation inside Drain has a list of its own.
+func TestPendingRotateInsideDrain(t *testing.T) {
+	p := NewPending[uint64]()
+	fill(p, 100, 50)
+	p.Drain(func(uint64, uint64) {}) // leaves a list to use again
+	fill(p, 0, 20)
+	p.Rotate(func(uint64, uint64) { t.Fatal("expired too soon") })
+	for seq := range uint64(10) {
+		p.Touch(seq)
+	}
+	var drained, expired []uint64
+	p.Drain(func(seq, _ uint64) {
+		drained = append(drained, seq)
+		if seq == 0 {
+			p.Rotate(func(seq, _ uint64) { expired = append(expired, seq) })
+		}
+	})
+	if want := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(drained, want) {
+		t.Errorf("drained %v, want %v", drained, want)
+	}
+	if want := []uint64{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}; !slices.Equal(expired, want) {
+		t.Errorf("expired %v, want %v", expired, want)
+	}
+}
+
 // What is removed must not be kept alive by the table.
 func TestPendingReleasesValues(t *testing.T) {
 	const n = 300

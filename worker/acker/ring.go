@@ -152,7 +152,6 @@ func (r *ring[T]) grow() {
 			s.spilled = true
 			continue
 		}
-		o.spilled = s.spilled
 		*s = *o
 		r.live++
 		delete(r.over, seq)
@@ -163,6 +162,7 @@ func (r *ring[T]) grow() {
 func (r *ring[T]) spill(s *slot[T]) {
 	moved := new(slot[T])
 	*moved = *s
+	moved.spilled = false
 	if r.over == nil {
 		r.over = make(map[uint64]*slot[T])
 	}

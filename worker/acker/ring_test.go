@@ -124,43 +124,42 @@ func TestStuckTreeWhileTenMillionPass(t *testing.T) {
 		trees /= 20
 	}
 	const stuck, inflight = 20, 30
-	for _, first := range []uint64{0, 1<<48 - 1_000} {
-		l := NewLedger()
-		p := NewPending[uint64]()
-		acked := 0
-		for i := range trees {
-			seq := first + i
-			batch := [2]Message{{Root: track.MakeRoot(1, seq) | InitFlag, Val: seq | 1}}
-			p.Add(seq, i)
-			n := 1
-			if old := seq - inflight; i >= inflight && i-inflight != stuck {
-				batch[1] = Message{Root: track.MakeRoot(1, old), Val: old | 1}
-				n = 2
-				if v, ok := p.Take(old); !ok || v != i-inflight {
-					t.Fatalf("Take(%d) = %d, %v", old, v, ok)
-				}
+	const first = 1<<48 - 1_000 // wraps on the way
+	l := NewLedger()
+	p := NewPending[uint64]()
+	acked := 0
+	for i := range trees {
+		seq := uint64(first) + i
+		batch := [2]Message{{Root: track.MakeRoot(1, seq) | InitFlag, Val: seq | 1}}
+		p.Add(seq, i)
+		n := 1
+		if old := seq - inflight; i >= inflight && i-inflight != stuck {
+			batch[1] = Message{Root: track.MakeRoot(1, old), Val: old | 1}
+			n = 2
+			if v, ok := p.Take(old); !ok || v != i-inflight {
+				t.Fatalf("Take(%d) = %d, %v", old, v, ok)
 			}
-			l.Apply(batch[:n])
-			acked += len(l.Outcomes())
-			l.ClearOutcomes()
 		}
-		r := &l.tasks[1].ring
-		if len(r.slots) != startSlots || len(p.ring.slots) != startSlots {
-			t.Errorf("rings grew to %d and %d slots, want %d", len(r.slots), len(p.ring.slots), startSlots)
-		}
-		if want := int(trees) - inflight - 1; acked != want {
-			t.Errorf("%d trees acked, want %d", acked, want)
-		}
-		if l.Len() != inflight+1 || p.Len() != inflight+1 {
-			t.Errorf("%d and %d entries left, want %d", l.Len(), p.Len(), inflight+1)
-		}
-		if v, ok := p.Take(first + stuck); !ok || v != stuck {
-			t.Errorf("the stuck tree gives %d, %v", v, ok)
-		}
-		l.Apply([]Message{{Root: track.MakeRoot(1, first+stuck), Val: (first + stuck) | 1}})
-		if got := l.Outcomes(); len(got) != 1 || got[0].Kind != OutcomeAck || got[0].Root.Seq() != (first+stuck)&track.SeqMask {
-			t.Errorf("the stuck tree's outcome is %v", got)
-		}
+		l.Apply(batch[:n])
+		acked += len(l.Outcomes())
+		l.ClearOutcomes()
+	}
+	r := &l.tasks[1].ring
+	if len(r.slots) != startSlots || len(p.ring.slots) != startSlots {
+		t.Errorf("rings grew to %d and %d slots, want %d", len(r.slots), len(p.ring.slots), startSlots)
+	}
+	if want := int(trees) - inflight - 1; acked != want {
+		t.Errorf("%d trees acked, want %d", acked, want)
+	}
+	if l.Len() != inflight+1 || p.Len() != inflight+1 {
+		t.Errorf("%d and %d entries left, want %d", l.Len(), p.Len(), inflight+1)
+	}
+	if v, ok := p.Take(first + stuck); !ok || v != stuck {
+		t.Errorf("the stuck tree gives %d, %v", v, ok)
+	}
+	l.Apply([]Message{{Root: track.MakeRoot(1, first+stuck), Val: (first + stuck) | 1}})
+	if got := l.Outcomes(); len(got) != 1 || got[0].Kind != OutcomeAck || got[0].Root.Seq() != (first+stuck)&track.SeqMask {
+		t.Errorf("the stuck tree's outcome is %v", got)
 	}
 }
 

@@ -143,11 +143,12 @@ func (q *Inbox[B]) Post(ctx context.Context, f func()) error {
 	for len(q.posts) >= maxPosts && !q.closed && ctx.Err() == nil {
 		q.room.Wait()
 	}
-	if err := ctx.Err(); err != nil || q.closed {
+	if q.closed {
 		q.mu.Unlock()
-		if q.closed {
-			return ErrClosed
-		}
+		return ErrClosed
+	}
+	if ctx.Err() != nil {
+		q.mu.Unlock()
 		return context.Cause(ctx)
 	}
 	q.posts = append(q.posts, f)
@@ -200,7 +201,7 @@ func (q *Inbox[B]) Take(done []B) (batches []B, posts []func(), ok bool) {
 	posts, q.posts = q.posts, q.idle[:0]
 	q.idle = posts
 	q.weight = 0
-	q.ready.Store(false)
+	q.ready.Store(q.closed) // that stays to be seen
 	ok = !q.closed
 	if q.blocked > 0 {
 		q.space.Broadcast()

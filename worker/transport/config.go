@@ -42,7 +42,8 @@ type Config struct {
 	// Self is this worker.
 	Self WorkerID
 
-	// FrameBytes is the size at which a frame is closed and the next begun.
+	// FrameBytes is the size at which a frame is closed and the next begun; the
+	// record that fills it may end behind that.
 	FrameBytes int
 	// MaxFrameBytes is the largest frame, and so the largest tuple, that is
 	// sent or accepted.
@@ -111,10 +112,10 @@ func (c *Config) Validate() error {
 		return bad("Topology", fmt.Sprintf("%d bytes long", len(c.Topology)), "1 to 1024 bytes long")
 	case c.Self == "" || len(c.Self) > maxIDBytes:
 		return bad("Self", fmt.Sprintf("%d bytes long", len(c.Self)), "1 to 1024 bytes long")
-	case c.FrameBytes < 64 || c.FrameBytes > 1<<20:
-		return bad("FrameBytes", c.FrameBytes, "64 bytes to 1 MiB")
-	case c.MaxFrameBytes < c.FrameBytes || c.MaxFrameBytes > maxFrameLimit:
-		return bad("MaxFrameBytes", c.MaxFrameBytes, "at least FrameBytes and at most 1 GiB")
+	case c.FrameBytes < 256 || c.FrameBytes > 1<<20:
+		return bad("FrameBytes", c.FrameBytes, "256 bytes to 1 MiB")
+	case c.MaxFrameBytes < 2*c.FrameBytes || c.MaxFrameBytes > maxFrameLimit:
+		return bad("MaxFrameBytes", c.MaxFrameBytes, fmt.Sprintf("at least twice FrameBytes, %d, and at most 1 GiB", 2*c.FrameBytes))
 	case c.WindowBytes < 1:
 		return bad("WindowBytes", c.WindowBytes, "positive")
 	case c.TupleCredits < 1 || c.TupleCredits > 1<<24:

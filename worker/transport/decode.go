@@ -52,7 +52,7 @@ func (d *decoder) tuples(r *reader, ex ExecutorID, ts []storm.Tuple) {
 		switch flags & anchorsMask {
 		case 0:
 		case 1:
-			root += track.Root(r.varint())
+			root = r.root(root)
 			t.SetAnchor(track.Anchor{Root: root, Edge: r.uint64()})
 		case anchorsMany:
 			root = d.manyAnchors(r, root)
@@ -96,8 +96,17 @@ func (d *decoder) origin(r *reader) *track.Origin {
 func (d *decoder) manyAnchors(r *reader, root track.Root) track.Root {
 	d.anchors = d.anchors[:0]
 	for range r.count(9) {
-		root += track.Root(r.varint())
+		root = r.root(root)
 		d.anchors = append(d.anchors, track.Anchor{Root: root, Edge: r.uint64()})
+	}
+	return root
+}
+
+// root reads an anchor's root, which comes after last.
+func (r *reader) root(last track.Root) track.Root {
+	root := last + track.Root(r.varint())
+	if root == 0 {
+		r.fail("an anchor without a root")
 	}
 	return root
 }

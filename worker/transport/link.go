@@ -107,6 +107,9 @@ func (p *Peer) reconcile(r *reply) (dropped int, restarted bool, err error) {
 	}
 	p.remLife, p.window = r.life, r.window
 	p.limit = min(p.cfg.MaxFrameBytes, r.maxFrame)
+	if p.limit < 2*p.cfg.FrameBytes {
+		return dropped, restarted, fmt.Errorf("it accepts frames of %d bytes at most, too small for FrameBytes of %d", r.maxFrame, p.cfg.FrameBytes)
+	}
 	if err := p.log.ack(r.received); err != nil {
 		return dropped, restarted, err
 	}
@@ -212,17 +215,16 @@ func (p *Peer) write(ctx context.Context, w *writer) error {
 	putHeader(w.ping[:], header{kind: framePing})
 	alive := time.NewTicker(p.cfg.IdleTimeout / 3)
 	defer alive.Stop()
-	var c *chunk
+	var t taken
+	sent := 0
 	for {
-		var frames []byte
 		var ping bool
-		c, frames, ping = p.next(c)
+		t, ping = p.next(t, sent)
 		switch {
-		case c != nil:
-			n, err := w.frames(frames)
-			p.count(frames, n)
-			if err != nil {
-				p.putBack(c)
+		case t.c != nil:
+			var err error
+			if sent, err = w.frames(t.frames); err != nil {
+				p.giveBack(t, sent)
 				return fmt.Errorf("write: %w", err)
 			}
 			select {
@@ -241,47 +243,39 @@ func (p *Peer) write(ctx context.Context, w *writer) error {
 		}
 		if ping {
 			if _, err := w.conn.Write(w.ping[:]); err != nil {
-				p.putBack(c)
+				p.giveBack(t, sent)
 				return fmt.Errorf("ping: %w", err)
 			}
 		}
 	}
 }
 
-// next gives done back, if it is not nil, and takes what is to be written.
-func (p *Peer) next(done *chunk) (c *chunk, frames []byte, ping bool) {
+// next gives back what has become sent bytes on the wire, and takes what is to
+// be written next.
+func (p *Peer) next(done taken, sent int) (t taken, ping bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if done != nil {
-		p.log.written(done)
-	}
-	if c, frames = p.log.take(); c != nil {
-		return c, frames, false
+	p.written(done, sent)
+	if t = p.log.take(); t.c != nil {
+		return t, false
 	}
 	ping, p.pingDue = p.pingDue, false
 	p.idle = !ping
-	return nil, nil, ping
+	return t, ping
 }
 
-func (p *Peer) putBack(c *chunk) {
-	if c == nil {
-		return
-	}
+func (p *Peer) giveBack(done taken, sent int) {
 	p.mu.Lock()
-	p.log.written(c)
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.written(done, sent)
 }
 
-// count adds frames, which became n bytes on the wire, to the statistics.
-func (p *Peer) count(frames []byte, n int) {
-	k := 0
-	for rest := frames; len(rest) > 0; k++ {
-		_, rest = cutFrame(rest)
+func (p *Peer) written(done taken, sent int) {
+	if done.c != nil {
+		p.log.written(done.c)
+		p.stats.Frames += uint64(done.n)
+		p.stats.Bytes += uint64(sent)
 	}
-	p.mu.Lock()
-	p.stats.Frames += uint64(k)
-	p.stats.Bytes += uint64(n)
-	p.mu.Unlock()
 }
 
 // frames writes frames and returns the bytes written.

@@ -19,7 +19,6 @@ type outlog struct {
 
 	seq     uint64 // of the last closed frame
 	acked   uint64 // of the last acknowledged frame
-	sent    uint64 // of the last frame given to the writer since the last rewind
 	highest uint64 // of the last frame ever given to the writer
 	bytes   int    // not acknowledged, the open frame included
 
@@ -123,10 +122,16 @@ func (l *outlog) close() {
 	l.openAt, l.openTuples = -1, 0
 }
 
+// taken are frames to be written.
+type taken struct {
+	c      *chunk // nil if there is nothing to be written
+	frames []byte
+	n      int // how many frames
+}
+
 // take returns the next frames to be written, all in one chunk, closing the
-// open frame if there is no other. The caller gives the chunk back with
-// written. It returns no chunk if there is nothing to be written.
-func (l *outlog) take() (c *chunk, frames []byte) {
+// open frame if there is no other. The caller gives them back with written.
+func (l *outlog) take() taken {
 	for l.cursor != nil && l.cursorN == len(l.cursor.frames) {
 		if l.cursor.next == nil {
 			l.close()
@@ -134,16 +139,16 @@ func (l *outlog) take() (c *chunk, frames []byte) {
 		}
 		l.cursor, l.cursorN = l.cursor.next, 0
 	}
-	c = l.cursor
+	c := l.cursor
 	if c == nil || l.cursorN == len(c.frames) {
-		return nil, nil
+		return taken{}
 	}
+	n := len(c.frames) - l.cursorN
 	from, to := c.start(l.cursorN), c.frames[len(c.frames)-1].end
 	l.cursorN = len(c.frames)
-	l.sent = c.first + uint64(len(c.frames)) - 1
-	l.highest = max(l.highest, l.sent)
+	l.highest = max(l.highest, c.first+uint64(len(c.frames))-1)
 	c.writing = true
-	return c, c.buf[from:to:to]
+	return taken{c: c, frames: c.buf[from:to:to], n: n}
 }
 
 // start is where frame i of c begins.
@@ -209,7 +214,6 @@ func (l *outlog) rewind() (again uint64) {
 	if l.head != nil {
 		l.cursorN = int(l.acked + 1 - l.head.first)
 	}
-	l.sent = l.acked
 	return l.highest - l.acked
 }
 

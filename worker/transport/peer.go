@@ -238,7 +238,8 @@ func (p *Peer) Ready(ctx context.Context) error {
 	return p.until(ctx, func() bool { return p.stats.Connected })
 }
 
-// Flush waits until all that was sent before has been received.
+// Flush waits until all that was sent before has been received. It fails if
+// the remote worker restarts before that.
 func (p *Peer) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	p.log.close()
@@ -246,7 +247,15 @@ func (p *Peer) Flush(ctx context.Context) error {
 	p.pingDue = true
 	p.wakeWriter()
 	p.mu.Unlock()
-	return p.until(ctx, func() bool { return p.log.acked >= seq || p.remLife != life && life != 0 })
+	lost := false
+	err := p.until(ctx, func() bool {
+		lost = p.remLife != life && life != 0
+		return lost || p.log.acked >= seq
+	})
+	if lost {
+		return fmt.Errorf("flush: worker %q was restarted", p.remote)
+	}
+	return err
 }
 
 // until waits until ok, which is called with mu held after every change.
@@ -322,9 +331,13 @@ func (p *Peer) commit(buf []byte, tuples int) {
 }
 
 func (p *Peer) wakeWriter() {
-	if p.idle {
-		p.idle = false
-		p.wake <- struct{}{}
+	if !p.idle {
+		return
+	}
+	p.idle = false
+	select {
+	case p.wake <- struct{}{}:
+	default: // the writer has not taken the last token yet
 	}
 }
 
