@@ -88,7 +88,7 @@ func New(opts Options) (*Topology, error) {
 	}
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(l.Workers),
-		id:    fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
+		id:       fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
 		ended:    make(chan struct{}),
 		listenAt: listenLoopback, dial: dialTCP,
 	}
@@ -129,6 +129,7 @@ func (t *Topology) Run(ctx context.Context) (Result, error) {
 	if err := t.listen(life); err != nil {
 		return Result{}, err
 	}
+	t.setActive(true)
 	for _, s := range t.slots {
 		running.Go(func() { s.run(life) })
 	}

@@ -16,7 +16,6 @@ const (
 
 // watch waits for the end of the topology, however it comes.
 func (t *Topology) watch(ctx context.Context) Result {
-	t.setActive(true)
 	limit := time.NewTimer(time.Hour)
 	limit.Stop()
 	if t.opts.RunFor > 0 {
@@ -34,7 +33,7 @@ func (t *Topology) watch(ctx context.Context) Result {
 		case <-t.ended:
 			return Result{Partial: true}
 		case <-ticker.C:
-			if seen.through(t.look()) {
+			if l := t.look(); seen.through(l) && l.exhausted {
 				return Result{}
 			}
 		}
@@ -43,7 +42,7 @@ func (t *Topology) watch(ctx context.Context) Result {
 
 // drain stops the spouts and waits for what is under way.
 func (t *Topology) drain(interrupted bool) Result {
-	res := Result{Interrupted: interrupted, Partial: !t.look().exhausted}
+	res := Result{Interrupted: interrupted, Partial: true}
 	t.setActive(false)
 	patience := t.opts.DrainFor
 	if patience <= 0 {
@@ -57,15 +56,13 @@ func (t *Topology) drain(interrupted bool) Result {
 	for {
 		select {
 		case <-t.ended:
-			res.Partial = true
 			return res
 		case <-deadline.C:
-			look := t.look()
-			res.Partial = res.Partial || !look.rest()
-			res.Undrained = look.pending
+			res.Undrained = t.look().pending
 			return res
 		case <-ticker.C:
-			if seen.through(t.look()) {
+			if l := t.look(); seen.through(l) {
+				res.Partial = !l.exhausted // a tree that failed meanwhile counts too
 				return res
 			}
 		}
@@ -80,34 +77,38 @@ func (t *Topology) setActive(active bool) {
 
 // look is what one look at all workers shows.
 type look struct {
-	exhausted  bool
+	exhausted  bool // every spout has come to its end
+	quiet      bool // or is deactivated
 	pending    int
 	sent, done uint64
 	restarts   int
-	missing    bool // a worker is not there
+	missing    bool // a worker is not running
 }
 
 func (l look) rest() bool {
 	// What a lost worker had received is in nobody's books any more; then only
 	// the acks count.
-	return l.exhausted && l.pending == 0 && !l.missing && (l.sent == l.done || l.restarts > 0)
+	return l.quiet && l.pending == 0 && !l.missing && (l.sent == l.done || l.restarts > 0)
 }
 
 func (t *Topology) look() look {
-	l := look{exhausted: true}
+	l := look{exhausted: true, quiet: true}
 	for _, s := range t.slots {
 		if w := s.worker(); w != nil {
 			l.done += w.Done()
 		}
 	}
 	for _, s := range t.slots {
-		w := s.worker()
-		if w == nil {
+		w, running := s.state()
+		if !running {
 			l.missing = true
+		}
+		if w == nil {
 			continue
 		}
 		r := w.Rest()
 		l.exhausted = l.exhausted && r.Exhausted
+		l.quiet = l.quiet && r.Quiet
 		l.pending += r.Pending
 		l.sent += r.Sent
 	}

@@ -30,6 +30,7 @@ type slot struct {
 	mu      sync.Mutex
 	addr    string
 	current *worker.Worker
+	running bool // current is
 	active  bool
 }
 
@@ -46,10 +47,16 @@ func (s *slot) Addr() string {
 	return s.addr
 }
 
+// worker is the present worker, or the last one while there is none.
 func (s *slot) worker() *worker.Worker {
+	w, _ := s.state()
+	return w
+}
+
+func (s *slot) state() (w *worker.Worker, running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current
+	return s.current, s.running
 }
 
 // setActive holds for the present worker and those that come.
@@ -102,6 +109,9 @@ func (s *slot) once(ctx context.Context) error {
 		return err
 	}
 	err = w.Run(ctx)
+	s.mu.Lock()
+	s.running = false
+	s.mu.Unlock()
 	if _, ok := errors.AsType[*executor.Failure](err); err != nil && !ok {
 		s.t.log.Error("worker failed", "worker", s.index, "error", err)
 	}
@@ -126,7 +136,7 @@ func (s *slot) newWorker(ctx context.Context) (*worker.Worker, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current = w
+	s.current, s.running = w, true
 	if s.active != active {
 		w.SetActive(s.active)
 	}

@@ -22,14 +22,9 @@ func misuse(format string, args ...any) {
 	panic(&UsageError{Reason: fmt.Sprintf(format, args...)})
 }
 
-// Emitter is what the runtime implements below the collectors of one task. Its
-// methods are called on the task's goroutine, except Post.
-type Emitter interface {
-	// Emit routes a copy of t, whose values and parent anchors are set, by the
-	// groupings of the stream. The result is reused by the next call.
-	Emit(stream int, t *Tuple) []TaskID
-	// EmitDirect sends a copy of t to one task that subscribes directly.
-	EmitDirect(stream int, task TaskID, t *Tuple)
+// Task is what the runtime offers to the collectors of any task. Its methods
+// are called on the task's goroutine, except Post.
+type Task interface {
 	// ReportError publishes err for the component.
 	ReportError(err error)
 	// Post has f called on the task's goroutine; it waits while too many calls
@@ -37,20 +32,27 @@ type Emitter interface {
 	Post(ctx context.Context, f func()) error
 }
 
-// BoltEmitter is the Emitter of a bolt task.
+// BoltEmitter is what the runtime implements below the collector of a bolt
+// task.
 type BoltEmitter interface {
-	Emitter
+	Task
+	// Emit routes a copy of t, whose values and parent anchors are set, by the
+	// groupings of the stream. The result is reused by the next call.
+	Emit(stream int, t *Tuple) []TaskID
+	// EmitDirect sends a copy of t to one task that subscribes directly.
+	EmitDirect(stream int, task TaskID, t *Tuple)
 	// Done settles an input of the task: acks, fails or resets the time-out of
 	// its trees.
 	Done(how Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor)
 }
 
-// SpoutEmitter is the Emitter of a spout task.
+// SpoutEmitter is what the runtime implements below the collector of a spout
+// task. An emission with an id that is not nil starts a tree, whose end the
+// spout is told by that id.
 type SpoutEmitter interface {
-	Emitter
-	// Track announces that the next Emit or EmitDirect starts a tree known to
-	// the spout as id.
-	Track(id Value)
+	Task
+	Emit(stream int, id Value, t *Tuple) []TaskID
+	EmitDirect(stream int, task TaskID, id Value, t *Tuple)
 	// Pending is the number of trees in flight.
 	Pending() int
 }
@@ -94,16 +96,27 @@ func (o *output) stream(id string) int {
 
 // anchorTo makes the staged tuple a child of parent, which may be nil.
 func (o *output) anchorTo(parent *Tuple) {
+	if o.staged.n < 0 || parent != nil && parent.n < 0 {
+		o.anchorRare(parent)
+		return
+	}
 	if parent == nil {
-		o.staged.clearAnchors()
+		o.staged.first = track.Anchor{}
 		return
 	}
-	if parent.more != nil && parent.more.anchors != nil {
-		o.staged.SetAnchors(parent.more.anchors)
-		return
-	}
-	o.staged.clearAnchors()
 	o.staged.first = parent.first
+}
+
+// anchorRare is anchorTo where one of the tuples has an overflow.
+func (o *output) anchorRare(parent *Tuple) {
+	switch {
+	case parent == nil:
+		o.staged.SetAnchors(nil)
+	case parent.Anchors() != nil:
+		o.staged.SetAnchors(parent.Anchors())
+	default:
+		o.staged.SetAnchors([]track.Anchor{parent.first})
+	}
 }
 
 // anchorToAll makes the staged tuple a child of all parents; trees that they
@@ -227,9 +240,9 @@ type anchorsOnly struct{ t Tuple }
 
 func (a *anchorsOnly) set(t *Tuple) {
 	a.t.first = t.first
-	a.t.more = nil
-	if t.more != nil && t.more.anchors != nil {
-		a.t.more = t.more
+	if a.t.n < 0 || t.n < 0 {
+		a.t.SetAnchors(t.Anchors())
+		a.t.first = t.first
 	}
 }
 
@@ -276,31 +289,25 @@ func (c *SpoutOutputCollector) Emit(vals ...Value) []TaskID {
 		c.stream(DefaultStream)
 	}
 	c.staged.SetValues(vals)
-	return c.to.Emit(c.def, &c.staged)
+	return c.to.Emit(c.def, Value{}, &c.staged)
 }
 
 // EmitTracked emits on the default stream and later calls the spout's Ack or
-// Fail with id. Without ackers Ack is called at once.
+// Fail with id; a nil id is that of an untracked tuple. Without ackers Ack is
+// called as soon as NextTuple has returned.
 func (c *SpoutOutputCollector) EmitTracked(id Value, vals ...Value) []TaskID {
 	if c.def < 0 {
 		c.stream(DefaultStream)
 	}
 	c.staged.SetValues(vals)
-	if !id.IsNil() {
-		c.to.Track(id)
-	}
-	return c.to.Emit(c.def, &c.staged)
+	return c.to.Emit(c.def, id, &c.staged)
 }
 
-// EmitStream is EmitTracked on a stream by name; with a nil id the tuple is
-// not tracked.
+// EmitStream is EmitTracked on a stream by name.
 func (c *SpoutOutputCollector) EmitStream(stream string, id Value, vals ...Value) []TaskID {
 	i := c.stream(stream)
 	c.staged.SetValues(vals)
-	if !id.IsNil() {
-		c.to.Track(id)
-	}
-	return c.to.Emit(i, &c.staged)
+	return c.to.Emit(i, id, &c.staged)
 }
 
 // EmitDirect sends to one task, which must subscribe to the stream by direct
@@ -308,10 +315,7 @@ func (c *SpoutOutputCollector) EmitStream(stream string, id Value, vals ...Value
 func (c *SpoutOutputCollector) EmitDirect(task TaskID, stream string, id Value, vals ...Value) {
 	i := c.stream(stream)
 	c.staged.SetValues(vals)
-	if !id.IsNil() {
-		c.to.Track(id)
-	}
-	c.to.EmitDirect(i, task, &c.staged)
+	c.to.EmitDirect(i, task, id, &c.staged)
 }
 
 // Pending is the number of tuples emitted with an id that are neither acked

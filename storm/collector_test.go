@@ -19,9 +19,12 @@ type recorder struct {
 	postErr error
 }
 
+// spoutRecorder is a recorder for the collector of a spout.
+type spoutRecorder struct{ *recorder }
+
 var (
 	_ BoltEmitter  = (*recorder)(nil)
-	_ SpoutEmitter = (*recorder)(nil)
+	_ SpoutEmitter = spoutRecorder{}
 )
 
 func (r *recorder) log(format string, args ...any) {
@@ -60,8 +63,16 @@ func (r *recorder) Done(how Settlement, origin *track.Origin, first track.Anchor
 	r.log("%s %s %v", names[how], component, more)
 }
 
-func (r *recorder) Track(id Value) { r.log("track %v", id) }
-func (r *recorder) Pending() int   { return 42 }
+func (r spoutRecorder) Emit(stream int, id Value, t *Tuple) []TaskID {
+	r.log("emit %d id %v %v", stream, id, t.Values())
+	return r.to
+}
+
+func (r spoutRecorder) EmitDirect(stream int, task TaskID, id Value, t *Tuple) {
+	r.log("direct %d task %d id %v %v", stream, task, id, t.Values())
+}
+
+func (r spoutRecorder) Pending() int { return 42 }
 
 // expect compares the calls since the last time.
 func (r *recorder) expect(t *testing.T, want ...string) {
@@ -163,7 +174,7 @@ func TestEmittedTuplesAreIndependent(t *testing.T) {
 
 func TestSpoutOutputCollector(t *testing.T) {
 	r := &recorder{to: []TaskID{4}}
-	c := NewSpoutOutputCollector(r, "words", map[string]int{DefaultStream: 1, "side": 0})
+	c := NewSpoutOutputCollector(spoutRecorder{r}, "words", map[string]int{DefaultStream: 1, "side": 0})
 	if got := c.Emit(Int(1)); !slices.Equal(got, []TaskID{4}) {
 		t.Errorf("Emit gives %v", got)
 	}
@@ -173,8 +184,8 @@ func TestSpoutOutputCollector(t *testing.T) {
 	c.EmitStream("side", Nil(), Int(5))
 	c.EmitDirect(9, "side", Int(8), Int(6))
 	c.EmitDirect(9, "side", Nil(), Int(7))
-	r.expect(t, "emit 1 [1] to []", "track id", "emit 1 [2] to []", "emit 1 [3] to []",
-		"track 7", "emit 0 [4] to []", "emit 0 [5] to []", "track 8", "direct 0 task 9 [6] to []", "direct 0 task 9 [7] to []")
+	r.expect(t, "emit 1 id nil [1]", "emit 1 id id [2]", "emit 1 id nil [3]", "emit 0 id 7 [4]", "emit 0 id nil [5]",
+		"direct 0 task 9 id 8 [6]", "direct 0 task 9 id nil [7]")
 	if got := c.Pending(); got != 42 {
 		t.Errorf("Pending is %d", got)
 	}
@@ -191,7 +202,7 @@ func TestSpoutOutputCollector(t *testing.T) {
 func TestDoPassesErrorsOn(t *testing.T) {
 	r := &recorder{postErr: ErrStopped}
 	bolt := NewOutputCollector(r, "split", nil)
-	spout := NewSpoutOutputCollector(r, "words", nil)
+	spout := NewSpoutOutputCollector(spoutRecorder{r}, "words", nil)
 	for _, do := range []func(context.Context, func()) error{bolt.Do, spout.Do} {
 		if err := do(t.Context(), func() { t.Error("called") }); !errors.Is(err, ErrStopped) {
 			t.Errorf("error is %v", err)
@@ -202,7 +213,7 @@ func TestDoPassesErrorsOn(t *testing.T) {
 func TestUnknownStreamIsAUsageError(t *testing.T) {
 	r := &recorder{}
 	bolt := NewOutputCollector(r, "split", map[string]int{"side": 0})
-	spout := NewSpoutOutputCollector(r, "words", nil)
+	spout := NewSpoutOutputCollector(spoutRecorder{r}, "words", nil)
 	basic := BasicOutputCollector{out: bolt}
 	for name, c := range map[string]struct {
 		f    func()

@@ -29,40 +29,55 @@ type Tuple struct {
 	_      [0]func()
 	origin *track.Origin
 	first  track.Anchor // zero Root when untracked
-	more   *overflow    // what does not fit; nil for almost every tuple
 	dst    int32        // task that is to execute it
-	n      int32        // number of values
+	n      int32        // number of values, or ^number if they are in an overflow
 	inline [inlineValues]Value
 }
 
-// overflow holds the rare parts of a Tuple. It is never changed once the
-// tuple has left its emitter.
+// The size of a Tuple is a multiple of 16 bytes, so that copies of it go in
+// whole vector registers: an odd word at the end would make the next copy wait
+// for the last one to reach the cache.
+
+// overflow holds the values of a Tuple when there are more than fit into it, or
+// when it has several anchors. Then inline[0].p points to it. It is never
+// changed once the tuple has left its emitter.
 type overflow struct {
 	anchors []track.Anchor // all anchors when there are two or more
-	values  []Value        // all values when there are more than inlineValues
+	values  []Value
+}
+
+func (t *Tuple) rare() *overflow {
+	if t.n >= 0 {
+		return nil
+	}
+	return (*overflow)(t.inline[0].p)
 }
 
 // Len is the number of values.
-func (t *Tuple) Len() int { return int(t.n) }
+func (t *Tuple) Len() int { return int(t.n ^ t.n>>31) }
 
 // Value is the value at position i; it panics if i is out of range.
 func (t *Tuple) Value(i int) Value {
-	if uint(i) >= uint(t.n) {
-		panic(fmt.Sprintf("storm: value %d of a tuple of %d from component %q stream %q", i, t.n, t.SourceComponent(), t.SourceStream()))
+	if uint(i) < uint(inlineValues) && i < int(t.n) {
+		return t.inline[i]
 	}
-	if t.n > inlineValues {
-		return t.more.values[i]
+	return t.rareValue(i)
+}
+
+func (t *Tuple) rareValue(i int) Value {
+	if uint(i) >= uint(t.Len()) {
+		panic(fmt.Sprintf("storm: value %d of a tuple of %d from component %q stream %q", i, t.Len(), t.SourceComponent(), t.SourceStream()))
 	}
-	return t.inline[i&(inlineValues-1)]
+	return t.rare().values[i]
 }
 
 // Values is a copy of all values.
-func (t *Tuple) Values() []Value { return t.AppendValues(make([]Value, 0, t.n)) }
+func (t *Tuple) Values() []Value { return t.AppendValues(make([]Value, 0, t.Len())) }
 
 // AppendValues appends all values to dst and returns it.
 func (t *Tuple) AppendValues(dst []Value) []Value {
-	if t.n > inlineValues {
-		return append(dst, t.more.values...)
+	if r := t.rare(); r != nil {
+		return append(dst, r.values...)
 	}
 	return append(dst, t.inline[:t.n]...)
 }

@@ -120,6 +120,7 @@ func (w *Worker) fill(u *unit) error {
 		})
 		u.exec = x
 		w.bolts = append(w.bolts, x)
+		w.rotateEvery(x.Rotate)
 		w.tickEvery(u, x)
 	}
 	return nil

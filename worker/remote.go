@@ -67,7 +67,11 @@ func newLinks(w *Worker, network *Network) *links {
 	c := w.spec.Layout.Conf
 	l.config.Compress = c.String(conf.TransportCompression) == "s2"
 	l.config.TupleCredits = min(l.config.TupleCredits, c.Int(storm.ConfTopologyExecutorReceiveBufferSize))
-	l.config.OnError = func(err error) { w.log.Warn("connection to another worker", "error", err) }
+	l.config.OnError = func(err error) {
+		if !w.stopping.Load() { // then the others are stopping too
+			w.log.Warn("connection to another worker", "error", err)
+		}
+	}
 	l.config.OnRestart = func(peer transport.WorkerID, dropped int) {
 		w.log.Warn("another worker was restarted", "peer", peer, "lost_tuples", dropped)
 	}

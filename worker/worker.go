@@ -56,6 +56,7 @@ type Worker struct {
 	// failLanes are this worker's own ways to the ackers.
 	failLanes []executor.Lane[*executor.AckBatch]
 	lost      atomic.Uint64 // tuples sent by executors that could not leave
+	stopping  atomic.Bool
 
 	spouts []*executor.Spout
 	bolts  []*executor.Bolt
@@ -100,6 +101,7 @@ func New(spec Spec) (*Worker, error) {
 		}
 		return nil, fmt.Errorf("worker %d of topology %q: %w", spec.Index, spec.TopologyName, err)
 	}
+	w.SetActive(spec.Active) // here, so that every other call comes later
 	return w, nil
 }
 
@@ -108,6 +110,7 @@ func New(spec Spec) (*Worker, error) {
 // *executor.Failure if a component caused the end, and nil after ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.cancel()
+	defer context.AfterFunc(ctx, func() { w.stopping.Store(true) })()
 	if w.links != nil {
 		defer w.links.close()
 		if err := w.links.open(); err != nil {
@@ -123,7 +126,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	for i := range w.units {
 		running.Go(func() { w.runUnit(&w.units[i]) })
 	}
-	w.SetActive(w.spec.Active)
 	var err error
 	select {
 	case <-ctx.Done():
@@ -236,10 +238,10 @@ func (w *Worker) stopHooks() error {
 
 // Rest is what an observer needs to tell whether a topology is at rest.
 type Rest struct {
-	// Exhausted tells that every spout of the worker has come to its end, or
-	// is inactive.
-	Exhausted bool
-	Pending   int
+	// Exhausted tells that every spout of the worker has come to its end, and
+	// Quiet that it has or is deactivated.
+	Exhausted, Quiet bool
+	Pending          int
 	// Sent and Done count tuples sent to bolts anywhere and executed here.
 	Sent, Done uint64
 }
@@ -254,13 +256,14 @@ func (w *Worker) Done() uint64 {
 }
 
 // Rest reads the worker's share of the topology's state of rest. A topology is
-// at rest if every worker is exhausted with nothing pending and the sum of
+// at rest if every worker is quiet with nothing pending and the sum of
 // Done, read first in all workers, equals the sum of Sent.
 func (w *Worker) Rest() Rest {
-	r := Rest{Exhausted: true}
+	r := Rest{Exhausted: true, Quiet: true}
 	for _, s := range w.spouts {
 		st := s.State()
-		r.Exhausted = r.Exhausted && (st.Exhausted || st.Paused)
+		r.Exhausted = r.Exhausted && st.Exhausted
+		r.Quiet = r.Quiet && (st.Exhausted || st.Paused)
 		r.Pending += st.Pending
 	}
 	for i := range w.units {

@@ -72,8 +72,8 @@ type emitter struct {
 	id    storm.Value
 }
 
-func (e *emitter) Track(id storm.Value) { e.id = id }
-func (e *emitter) Emit(_ int, t *storm.Tuple) []storm.TaskID {
+func (e *emitter) Emit(_ int, id storm.Value, t *storm.Tuple) []storm.TaskID {
+	e.id = id
 	e.words = append(e.words, t.String(0))
 	return nil
 }

@@ -16,12 +16,9 @@ type fakeSpoutEmitter struct {
 	errs  []error
 }
 
-func (f *fakeSpoutEmitter) Track(id storm.Value) {
+func (f *fakeSpoutEmitter) Emit(_ int, id storm.Value, t *storm.Tuple) []storm.TaskID {
 	n, _ := id.AsInt()
 	f.ids = append(f.ids, n)
-}
-
-func (f *fakeSpoutEmitter) Emit(_ int, t *storm.Tuple) []storm.TaskID {
 	f.texts = append(f.texts, t.String(0))
 	return nil
 }

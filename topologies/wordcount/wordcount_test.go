@@ -134,15 +134,15 @@ func oddInputs() map[string]string {
 		"one word":         "word",
 		"no final newline": "a b\nc a",
 		"crlf":             "a b\r\nc a\r\n",
-		"space only":       strings.Repeat(" \n\t", 20_000),
+		"space only":       strings.Repeat(" \n\t", 12_000),
 		"nul":              "a\x00b \x00 a\x00b\x00",
 		"invalid":          "a\xff \xff a\xff \xe2\x80 \xc2 \xe2\x80\xc2\x85z \xed\xb2\x80",
 		"separators":       "a\x1cb\x1dc\x1ed\x1fe\x1bf",
 		"unicode space":    "a\u00a0b\u0085c\u1680d\u2000e\u200ae\u200bf\u2028g\u2029h\u202fi\u205fj\u3000k\ufeffl\u180em",
 		"case":             "Word word WORD",
 		"long line":        strings.Repeat("abc de ", 20_000),
-		"wide space only":  strings.Repeat("\u3000x\u2003", 20_000),
-		"long word":        strings.Repeat("x", 300_000),
+		"wide space only":  strings.Repeat("\u3000x\u2003", 5_000),
+		"long word":        strings.Repeat("xyz", fullTail),
 		"long words":       strings.Repeat("y", 40_000) + " " + strings.Repeat("z", 70_000) + "\u3000" + strings.Repeat("y", 40_000),
 	}
 }

@@ -33,7 +33,8 @@ type outcomeOutbox struct {
 
 // NewAcker makes the executor.
 func NewAcker(s AckerSpec) *Acker {
-	x := &Acker{core: newCore(s.Spec), inbox: s.Inbox, ledger: acker.NewLedger()}
+	x := &Acker{inbox: s.Inbox, ledger: acker.NewLedger()}
+	x.init(s.Spec)
 	boxes := map[Lane[*OutcomeBatch]]*outcomeOutbox{}
 	for task, lane := range s.Spouts {
 		for len(x.lanes) <= int(task) {
@@ -61,7 +62,7 @@ func (x *Acker) Rotate() { x.inbox.Urge(x.ledger.Rotate) }
 
 // Run implements Executor.
 func (x *Acker) Run() error {
-	x.enter(x.Tasks[0].ID, "counting acks")
+	x.enter(x.Tasks[0].ID, atCounting)
 	err := x.guard(x.loop)
 	x.inbox.Close()
 	return err
@@ -95,10 +96,7 @@ func (x *Acker) apply(b *AckBatch) {
 		x.ledger.ResetTimeout(root)
 	}
 	x.Stats.Executed(0, uint64(b.Len()), 0, 0)
-	outcomes := x.ledger.Outcomes()
-	for _, o := range outcomes {
-		x.queue(o)
-	}
+	x.queue(x.ledger.Outcomes())
 	x.ledger.ClearOutcomes()
 	if b.Home != nil {
 		b.Home.Release()
@@ -108,13 +106,23 @@ func (x *Acker) apply(b *AckBatch) {
 	x.empties = append(x.empties, b)
 }
 
-func (x *Acker) queue(o acker.Outcome) {
-	task := int(o.Root.Task())
-	if task >= len(x.lanes) || x.lanes[task] == nil {
-		return // no such spout: a message from nowhere
+// queue puts outcomes into the outboxes of their spouts, run by run.
+func (x *Acker) queue(outcomes []acker.Outcome) {
+	for len(outcomes) > 0 {
+		task := outcomes[0].Root.Task()
+		n := 1
+		for n < len(outcomes) && outcomes[n].Root.Task() == task {
+			n++
+		}
+		if int(task) < len(x.lanes) && x.lanes[task] != nil {
+			x.put(x.lanes[task], outcomes[:n])
+		}
+		outcomes = outcomes[n:]
 	}
-	box := x.lanes[task]
-	box.batch.Outcomes = append(box.batch.Outcomes, o)
+}
+
+func (x *Acker) put(box *outcomeOutbox, outcomes []acker.Outcome) {
+	box.batch.Outcomes = append(box.batch.Outcomes, outcomes...)
 	if len(box.batch.Outcomes) >= x.BatchSize {
 		x.send(box)
 		return

@@ -28,10 +28,14 @@ type Bolt struct {
 	create  func() (storm.Bolt, error)
 	inputs  []int32
 	counts  []inputCounts // by input, not yet in the statistics
+	origin  *track.Origin // of the input counted last
+	count   *inputCounts  // its counts
 	tasks   []*boltTask
 	first   storm.TaskID
 	empties []*Batch
 	sampler sampler
+	// children are what was anchored to inputs that are not settled.
+	children offspring
 }
 
 var _ Executor = (*Bolt)(nil)
@@ -54,10 +58,12 @@ var _ storm.BoltEmitter = (*boltTask)(nil)
 
 // NewBolt makes the executor; nothing of the user's runs before Run.
 func NewBolt(s BoltSpec) *Bolt {
-	return &Bolt{
-		core: newCore(s.Spec), inbox: s.Inbox, create: s.New,
-		inputs: s.Inputs, counts: make([]inputCounts, max(s.NumInputs, 1)), first: s.Tasks[0].ID,
+	x := &Bolt{
+		inbox: s.Inbox, create: s.New, first: s.Tasks[0].ID,
+		inputs: s.Inputs, counts: make([]inputCounts, max(s.NumInputs, 1)),
 	}
+	x.init(s.Spec)
+	return x
 }
 
 // QueueLen implements Executor.
@@ -68,6 +74,9 @@ func (x *Bolt) QueueLimit() int { return x.inbox.Limit() }
 
 // Close implements Executor.
 func (x *Bolt) Close() { x.inbox.Close() }
+
+// Rotate lets one message time-out pass.
+func (x *Bolt) Rotate() { x.inbox.Urge(func() { x.children.rotate(x.xor) }) }
 
 // Run implements Executor.
 func (x *Bolt) Run() error {
@@ -86,7 +95,7 @@ func (x *Bolt) Run() error {
 
 func (x *Bolt) prepare() error {
 	for _, spec := range x.Tasks {
-		x.enter(spec.ID, "Prepare")
+		x.enter(spec.ID, atPrepare)
 		bolt, err := x.create()
 		if err != nil {
 			return x.failure(err, "")
@@ -110,7 +119,7 @@ func (x *Bolt) loop() error {
 		}
 		x.empties = x.empties[:0]
 		if len(posts) > 0 {
-			x.enter(x.first, "a call given to Do")
+			x.enter(x.first, atPost)
 			runPosts(posts)
 		}
 		for _, b := range batches {
@@ -123,7 +132,6 @@ func (x *Bolt) loop() error {
 		}
 		x.settle()
 		if !x.inbox.Ready() {
-			// The empty batches go back now: nobody may come for a while.
 			x.sampler.rest()
 			x.inbox.Wait(nil, 0)
 		}
@@ -132,9 +140,9 @@ func (x *Bolt) loop() error {
 
 // settle makes everything that was done visible to the others.
 func (x *Bolt) settle() {
-	x.publishSent()
 	x.flush()
 	x.publishCounts()
+	x.flow.Sent.Store(x.sent)
 	x.flow.Done.Store(x.done)
 }
 
@@ -160,7 +168,6 @@ func (x *Bolt) execute(b *Batch) error {
 		x.flushIfDue()
 	}
 	x.done += uint64(len(b.Tuples))
-	x.publishSent()
 	x.publishCounts()
 	x.release(b)
 	return nil
@@ -178,15 +185,25 @@ func (x *Bolt) release(b *Batch) {
 
 func (t *boltTask) execute(tp *storm.Tuple) error {
 	x := t.x
-	x.enter(t.id, "Execute")
-	x.counts[x.inputs[tp.Origin().ID]].executed++
-	if len(t.hooks) > 0 || x.sampler.take() {
+	x.current, x.doing = t.id, atExecute
+	x.input(tp.Origin()).executed++
+	if t.watched || x.sampler.take() {
 		return t.executeTimed(tp)
 	}
 	if err := t.bolt.Execute(*tp); err != nil {
 		return x.failure(err, "")
 	}
 	return nil
+}
+
+// input are the counts for tuples of an origin. Mostly it is the one asked for
+// last.
+func (x *Bolt) input(o *track.Origin) *inputCounts {
+	if o != x.origin {
+		x.origin = o
+		x.count = &x.counts[x.inputs[o.ID]]
+	}
+	return x.count
 }
 
 // executeTimed is execute with a clock around it.
@@ -210,13 +227,24 @@ func (t *boltTask) executeTimed(tp *storm.Tuple) error {
 	return nil
 }
 
-// Emit implements storm.Emitter.
+// Emit implements storm.BoltEmitter.
 func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 	s := &t.streams[index]
-	s.check(tp)
-	to := t.c.scratch[:0]
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
 	parents := tp.Anchors()
 	first := tp.Anchor()
+	if s.only != nil && !t.watched {
+		in := s.only
+		j := in.grouping.One(tp)
+		t.send(in.boxes[j], in.tasks[j], tp, first, parents)
+		s.emitted++
+		s.transferred++
+		return in.tasks[j : j+1 : j+1]
+	}
+	to := t.c.scratch[:0]
 	for k := range s.subs {
 		in := &s.subs[k]
 		if in.single {
@@ -231,17 +259,27 @@ func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 		}
 	}
 	t.c.scratch = to
-	t.emitted(s, tp, to)
+	s.emitted++
+	s.transferred += uint64(len(to))
+	if t.watched {
+		t.showEmission(s, tp, to)
+	}
 	return to
 }
 
-// EmitDirect implements storm.Emitter.
+// EmitDirect implements storm.BoltEmitter.
 func (t *boltTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
 	s := &t.streams[index]
-	s.check(tp)
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
 	t.send(s.direct(dst), dst, tp, tp.Anchor(), tp.Anchors())
-	t.c.scratch = append(t.c.scratch[:0], dst)
-	t.emitted(s, tp, t.c.scratch)
+	s.emitted++
+	s.transferred++
+	if t.watched {
+		t.showEmission(s, tp, []storm.TaskID{dst})
+	}
 }
 
 // send puts a copy of tp on its way, with an edge of its own in each tree of
@@ -251,17 +289,18 @@ func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first tr
 		if parents == nil {
 			edge := t.c.edge()
 			tp.SetAnchor(track.Anchor{Root: first.Root, Edge: edge})
-			t.c.xor(first.Root, edge)
+			t.x.children.add(first, edge)
 		} else {
 			fresh := slices.Clone(parents)
 			for i := range fresh {
 				fresh[i].Edge = t.c.edge()
-				t.c.xor(fresh[i].Root, fresh[i].Edge)
+				t.x.children.add(parents[i], fresh[i].Edge)
 			}
 			tp.SetAnchors(fresh)
 		}
 	}
-	t.c.put(box, dst, tp)
+	tp.SetDst(dst)
+	t.c.put(box, tp)
 }
 
 // Done implements storm.BoltEmitter.
@@ -276,15 +315,17 @@ func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.
 	if how == storm.SettleResetTimeout || origin == nil {
 		return
 	}
-	in := t.x.inputs[origin.ID]
+	count := t.x.input(origin)
 	if how == storm.SettleAck {
-		t.x.counts[in].acked++
-		t.observeAck(int(in), first)
+		count.acked++
+		if t.sampled || t.late.n > 0 {
+			t.observeAck(int(t.x.inputs[origin.ID]), first)
+		}
 	} else {
-		t.x.counts[in].failed++
+		count.failed++
 		t.late.take(first)
 	}
-	if len(t.hooks) > 0 {
+	if t.watched {
 		t.callDoneHooks(how, origin)
 	}
 }
@@ -295,8 +336,9 @@ func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
 	}
 	switch how {
 	case storm.SettleAck:
-		t.c.xor(a.Root, a.Edge)
+		t.c.xor(a.Root, a.Edge^t.x.children.take(a))
 	case storm.SettleFail:
+		t.x.children.take(a)
 		t.c.fail(a.Root)
 	case storm.SettleResetTimeout:
 		t.c.resetTimeout(a.Root)
@@ -310,10 +352,8 @@ func (t *boltTask) observeAck(in int, a track.Anchor) {
 		t.x.Stats.ObserveProcess(in, time.Since(t.start))
 		return
 	}
-	if t.late.n > 0 {
-		if start, ok := t.late.take(a); ok {
-			t.x.Stats.ObserveProcess(in, time.Since(start))
-		}
+	if start, ok := t.late.take(a); ok {
+		t.x.Stats.ObserveProcess(in, time.Since(start))
 	}
 }
 
@@ -329,13 +369,13 @@ func (t *boltTask) callDoneHooks(how storm.Settlement, origin *track.Origin) {
 	}
 }
 
-// ReportError implements storm.Emitter.
+// ReportError implements storm.Task.
 func (t *boltTask) ReportError(err error) { t.x.Report(t.id, err) }
 
-// Post implements storm.Emitter.
+// Post implements storm.Task.
 func (t *boltTask) Post(ctx context.Context, f func()) error {
 	return postError(t.x.inbox.Post(ctx, func() {
-		t.x.enter(t.id, "a call given to Do")
+		t.x.enter(t.id, atPost)
 		f()
 	}))
 }
@@ -353,7 +393,7 @@ func (x *Bolt) Tick(tick storm.Tuple) {
 func (x *Bolt) cleanup() error {
 	var errs []error
 	for _, t := range x.tasks {
-		x.enter(t.id, "Cleanup")
+		x.enter(t.id, atCleanup)
 		t.cleanupHooks()
 		if err := t.bolt.Cleanup(); err != nil {
 			errs = append(errs, x.failure(err, ""))

@@ -11,7 +11,7 @@
 // would close a circle.
 //
 // The rules of tracking are Storm's: see Guaranteeing Message Processing in
-// its documentation. Tuples do not carry an ack value as they do there: a
-// bolt's new edges go to the acker at once, ahead of the ack of its input in
-// the same outbox, so that a tuple is never changed after it was emitted.
+// its documentation. Tuples do not carry an ack value as they do there, since
+// a tuple is never changed after it was emitted; the executor keeps it for
+// them, see offspring.go.
 package executor

@@ -14,8 +14,9 @@ import (
 	"github.com/stormring/stormring/worker/stats"
 )
 
-// sampleEvery is how many tuples share one latency sample.
-const sampleEvery = 64
+// sampleEvery is how many tuples share one latency sample: a look at the clock
+// costs as much as ten tuples.
+const sampleEvery = 256
 
 // TaskSpec is one task of an executor.
 type TaskSpec struct {
@@ -77,18 +78,17 @@ type Flow struct {
 type core struct {
 	Spec
 	output
-	flow Flow
-	sent uint64 // tuples put into outboxes
 	done uint64
 	// current and doing locate user code that panics.
 	current storm.TaskID
-	doing   string
+	doing   activity
 	flushed int64 // Coarse at the last flush
 	scratch []storm.TaskID
 }
 
-func newCore(s Spec) core {
-	return core{Spec: s, output: newOutput(s.BatchSize, s.Seed, s.Ackers)}
+func (c *core) init(s Spec) {
+	c.Spec = s
+	c.output.init(s.BatchSize, s.Seed, s.Ackers)
 }
 
 // Flow is the executor's tuple counts.
@@ -129,33 +129,51 @@ func (c *core) guard(f func() error) (err error) {
 }
 
 func (c *core) failure(err error, stack string) error {
-	return &Failure{Component: c.Component, Task: c.current, Doing: c.doing, Err: err, Stack: stack}
+	return &Failure{Component: c.Component, Task: c.current, Doing: activities[c.doing], Err: err, Stack: stack}
+}
+
+// activity is what a task is doing.
+type activity uint8
+
+const (
+	atExecute activity = iota
+	atNextTuple
+	atAck
+	atFail
+	atPrepare
+	atOpen
+	atActivate
+	atDeactivate
+	atCleanup
+	atClose
+	atPost
+	atCounting
+)
+
+var activities = [...]string{
+	"Execute", "NextTuple", "Ack", "Fail", "Prepare", "Open", "Activate", "Deactivate", "Cleanup", "Close",
+	"a call given to Do", "counting acks",
 }
 
 // enter says what user code is about to run.
-func (c *core) enter(task storm.TaskID, doing string) {
+func (c *core) enter(task storm.TaskID, doing activity) {
 	c.current, c.doing = task, doing
 }
 
-// flushIfDue keeps what a busy executor has collected from waiting for long.
-func (c *core) flushIfDue() {
-	if now := c.Coarse.Load(); now != c.flushed {
-		c.flushed = now
-		c.publishSent()
-		c.flush()
+// flushIfDue keeps what a busy executor has collected from waiting for long. It
+// tells whether it has flushed.
+func (c *core) flushIfDue() bool {
+	now := c.Coarse.Load()
+	if now == c.flushed {
+		return false
 	}
+	c.flushed = now
+	c.flush()
+	return true
 }
 
-func (c *core) publishSent() { c.flow.Sent.Store(c.sent) }
-
-// put counts and queues one copy of t.
-func (c *core) put(box *outbox, dst storm.TaskID, t *storm.Tuple) {
-	c.sent++
-	if len(box.batch.Tuples)+1 >= c.batchSize {
-		c.publishSent() // before anyone can execute it
-	}
-	c.output.put(box, dst, t)
-}
+// due reports whether flushIfDue would flush.
+func (c *core) due() bool { return c.Coarse.Load() != c.flushed }
 
 // runPosts calls what was posted.
 func runPosts(posts []func()) {
@@ -172,6 +190,7 @@ type task struct {
 	ctx     *storm.TopologyContext
 	streams []stream
 	hooks   []storm.TaskHook
+	watched bool // hooks or debugging look at every tuple
 }
 
 func newTask(c *core, spec TaskSpec) task {
@@ -181,6 +200,7 @@ func newTask(c *core, spec TaskSpec) task {
 // prepareHooks collects the hooks that the component added itself.
 func (t *task) prepareHooks() {
 	t.hooks = append(t.hooks, t.ctx.Hooks()...)
+	t.watched = t.c.Debug || len(t.hooks) > 0
 	for _, h := range t.hooks {
 		if h.Prepare != nil {
 			h.Prepare(t.ctx)
@@ -196,15 +216,11 @@ func (t *task) cleanupHooks() {
 	}
 }
 
-// emitted finishes an emission on s to the tasks in to.
-func (t *task) emitted(s *stream, tp *storm.Tuple, to []storm.TaskID) {
-	s.emitted++
-	s.transferred += uint64(len(to))
-	if len(t.hooks) > 0 {
-		for _, h := range t.hooks {
-			if h.Emit != nil {
-				h.Emit(s.origin.Stream, tp, to)
-			}
+// showEmission tells hooks and log of an emission on s to the tasks in to.
+func (t *task) showEmission(s *stream, tp *storm.Tuple, to []storm.TaskID) {
+	for _, h := range t.hooks {
+		if h.Emit != nil {
+			h.Emit(s.origin.Stream, tp, to)
 		}
 	}
 	if t.c.Debug {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
@@ -13,7 +14,7 @@ import (
 type outbox struct {
 	lane  Lane[*Batch]
 	batch *Batch
-	dirty bool
+	dirty bool // in the list of those to be flushed
 }
 
 // ackOutbox collects messages for one acker task.
@@ -34,14 +35,15 @@ type output struct {
 	ackers    []*ackOutbox // by acker index
 	dirtyAcks []*ackOutbox
 	random    uint64 // state of the generator of edges
+	sent      uint64 // tuples put into outboxes
+	flow      Flow
 }
 
-func newOutput(batchSize int, seed uint64, ackers []Lane[*AckBatch]) output {
-	o := output{batchSize: max(batchSize, 1), random: seed | 1}
+func (o *output) init(batchSize int, seed uint64, ackers []Lane[*AckBatch]) {
+	o.batchSize, o.random = max(batchSize, 1), seed|1
 	for _, lane := range ackers {
 		o.ackers = append(o.ackers, &ackOutbox{lane: lane, batch: &AckBatch{}})
 	}
-	return o
 }
 
 // box is the one outbox for a lane.
@@ -66,23 +68,28 @@ func (o *output) edge() uint64 {
 	return x * 0x2545F4914F6CDD1D
 }
 
-// put copies t into the outbox for its task dst.
-func (o *output) put(box *outbox, dst storm.TaskID, t *storm.Tuple) {
+// put copies t into an outbox.
+func (o *output) put(box *outbox, t *storm.Tuple) {
+	o.sent++
 	b := box.batch
-	b.Tuples = append(b.Tuples, *t)
 	n := len(b.Tuples)
-	b.Tuples[n-1].SetDst(dst)
-	if n >= o.batchSize {
-		o.send(box)
-		return
+	if n == cap(b.Tuples) {
+		b.Tuples = slices.Grow(b.Tuples, max(n, 1))
 	}
-	if !box.dirty {
+	b.Tuples = b.Tuples[:n+1]
+	t.CopyTo(&b.Tuples[n])
+	if n++; n >= o.batchSize {
+		o.send(box)
+	} else if n == 1 && !box.dirty {
 		box.dirty = true
 		o.dirty = append(o.dirty, box)
 	}
 }
 
+// send hands the batch over. What was sent is published first, before anyone
+// can publish its execution.
 func (o *output) send(box *outbox) {
+	o.flow.Sent.Store(o.sent)
 	empty, err := box.lane.Send(box.batch, len(box.batch.Tuples))
 	if err != nil {
 		panic(stopped{err})
@@ -93,37 +100,44 @@ func (o *output) send(box *outbox) {
 	box.batch = empty
 }
 
+// acker is the outbox for the acker task that follows a tree.
+func (o *output) acker(root track.Root) *ackOutbox {
+	if len(o.ackers) == 1 {
+		return o.ackers[0]
+	}
+	return o.ackers[acker.Choose(root&^acker.InitFlag, len(o.ackers))]
+}
+
 // xor merges val into the tree root at its acker.
 func (o *output) xor(root track.Root, val uint64) {
-	box := o.ackers[acker.Choose(root&^acker.InitFlag, len(o.ackers))]
-	msgs := box.batch.Messages
+	box := o.acker(root)
+	b := box.batch
 	// What a bolt does with one input comes in a row, so one message does.
-	if n := len(msgs); n > 0 && msgs[n-1].Root == root {
-		msgs[n-1].Val ^= val
+	if n := len(b.Messages); n > 0 && b.Messages[n-1].Root == root {
+		b.Messages[n-1].Val ^= val
 		return
 	}
-	box.batch.Messages = append(msgs, acker.Message{Root: root, Val: val})
+	b.Messages = append(b.Messages, acker.Message{Root: root, Val: val})
 	o.ackQueued(box)
 }
 
 func (o *output) fail(root track.Root) {
-	box := o.ackers[acker.Choose(root, len(o.ackers))]
+	box := o.acker(root)
 	box.batch.Fails = append(box.batch.Fails, root)
 	o.ackQueued(box)
 }
 
 func (o *output) resetTimeout(root track.Root) {
-	box := o.ackers[acker.Choose(root, len(o.ackers))]
+	box := o.acker(root)
 	box.batch.Resets = append(box.batch.Resets, root)
 	o.ackQueued(box)
 }
 
+// ackQueued sends a full batch, or remembers that there is one to be flushed.
 func (o *output) ackQueued(box *ackOutbox) {
-	if box.batch.Len() >= o.batchSize {
+	if n := box.batch.Len(); n >= o.batchSize {
 		o.sendAcks(box)
-		return
-	}
-	if !box.dirty {
+	} else if n == 1 && !box.dirty {
 		box.dirty = true
 		o.dirtyAcks = append(o.dirtyAcks, box)
 	}
@@ -175,6 +189,8 @@ type Stream struct {
 // stream is a Stream made ready for emitting.
 type stream struct {
 	origin      *track.Origin
+	only        *subscription // if there is one, which takes one task a tuple
+	arity       int
 	subs        []subscription
 	emitted     uint64 // not yet in the statistics
 	transferred uint64
@@ -193,7 +209,7 @@ type subscription struct {
 func (o *output) streams(specs []Stream) []stream {
 	streams := make([]stream, len(specs))
 	for i, spec := range specs {
-		s := stream{origin: spec.Origin}
+		s := stream{origin: spec.Origin, arity: len(spec.Origin.Fields)}
 		for _, sub := range spec.Subs {
 			in := subscription{
 				component: sub.Component, grouping: sub.Grouping, kind: sub.Grouping.Kind(),
@@ -204,18 +220,18 @@ func (o *output) streams(specs []Stream) []stream {
 			}
 			s.subs = append(s.subs, in)
 		}
+		if len(s.subs) == 1 && s.subs[0].single {
+			s.only = &s.subs[0]
+		}
 		streams[i] = s
 	}
 	return streams
 }
 
-// check refuses a tuple that does not fit its stream.
-func (s *stream) check(t *storm.Tuple) {
-	if t.Len() != len(s.origin.Fields) {
-		panic(&storm.UsageError{Reason: fmt.Sprintf("component %q emits %d values on stream %q, which declares %d fields %q",
-			s.origin.Component, t.Len(), s.origin.Stream, len(s.origin.Fields), s.origin.Fields)})
-	}
-	t.SetOrigin(s.origin)
+// wrongArity refuses a tuple that does not fit its stream.
+func (s *stream) wrongArity(t *storm.Tuple) {
+	panic(&storm.UsageError{Reason: fmt.Sprintf("component %q emits %d values on stream %q, which declares %d fields %q",
+		s.origin.Component, t.Len(), s.origin.Stream, s.arity, s.origin.Fields)})
 }
 
 // many asks a grouping that may choose any number of tasks.

@@ -58,14 +58,11 @@ type SpoutState struct {
 // spoutTask is one task; it is the SpoutEmitter of its collector.
 type spoutTask struct {
 	task
-	x       *Spout
-	spout   storm.Spout
-	bounded storm.Bounded
-	pending *acker.Pending[tree]
-	seq     uint64
-	// msgID and tracked are set by Track for the next emission.
-	msgID     storm.Value
-	tracked   bool
+	x         *Spout
+	spout     storm.Spout
+	bounded   storm.Bounded
+	pending   *acker.Pending[tree]
+	seq       uint64
 	emittedNo uint64 // emissions so far
 	done      []doneCounts
 	instant   []instant // trees that ended as they began
@@ -93,10 +90,11 @@ var _ storm.SpoutEmitter = (*spoutTask)(nil)
 // spouts are opened when SetActive first activates them.
 func NewSpout(s SpoutSpec) *Spout {
 	x := &Spout{
-		core: newCore(s.Spec), inbox: s.Inbox, create: s.New, limit: s.MaxPending,
+		inbox: s.Inbox, create: s.New, limit: s.MaxPending,
 		firstSeq: s.FirstSeq, idleWait: max(s.IdleWait, time.Microsecond), first: s.Tasks[0].ID,
 		timer: time.NewTimer(time.Hour),
 	}
+	x.init(s.Spec)
 	x.state.Store(&SpoutState{})
 	return x
 }
@@ -147,6 +145,10 @@ func (x *Spout) loop() error {
 			for _, b := range batches {
 				x.settle(b)
 			}
+			// What was emitted by calls and from Ack and Fail.
+			for _, t := range x.tasks {
+				t.settleInstants()
+			}
 		}
 		emitted, err := x.round()
 		if err != nil {
@@ -154,42 +156,68 @@ func (x *Spout) loop() error {
 		}
 		if emitted {
 			x.idles = 0
-			x.flushIfDue()
+			if x.flushIfDue() {
+				x.publish()
+			}
 			continue
 		}
 		x.rest()
 	}
 }
 
-// round calls NextTuple once in every task that may emit.
+// roundsPerLook is how often NextTuple is called before the executor looks at
+// anything else than its inbox.
+const roundsPerLook = 32
+
+// round calls NextTuple in every task that may emit: once, or many times if
+// there is only one task and nothing else to do.
 func (x *Spout) round() (emitted bool, err error) {
 	if !x.active {
 		return false, nil
 	}
 	for _, t := range x.tasks {
-		if x.limit > 0 && t.pending.Len() >= x.limit || t.ended {
+		ok, err := t.next()
+		if err != nil {
+			return false, err
+		}
+		emitted = emitted || ok
+		if len(x.tasks) > 1 {
 			continue
 		}
-		x.current, x.doing = t.id, "NextTuple"
-		before := t.emittedNo
-		if err := t.spout.NextTuple(); err != nil {
-			return false, x.failure(err, "")
-		}
-		if len(t.instant) > 0 {
-			t.settleInstants()
-		}
-		if t.emittedNo != before {
-			emitted = true
-		} else if t.bounded != nil {
-			t.ended = t.bounded.Exhausted()
+		for n := 1; ok && n < roundsPerLook && !x.inbox.Ready() && !x.due(); n++ {
+			if ok, err = t.next(); err != nil {
+				return false, err
+			}
 		}
 	}
 	return emitted, nil
 }
 
+// next calls NextTuple if the task may emit, and tells whether it did.
+func (t *spoutTask) next() (emitted bool, err error) {
+	x := t.x
+	if t.ended || x.limit > 0 && t.pending.Len() >= x.limit {
+		return false, nil
+	}
+	x.current, x.doing = t.id, atNextTuple
+	before := t.emittedNo
+	if err := t.spout.NextTuple(); err != nil {
+		return false, x.failure(err, "")
+	}
+	if len(t.instant) > 0 {
+		t.settleInstants()
+	}
+	if t.emittedNo != before {
+		return true, nil
+	}
+	if t.bounded != nil {
+		t.ended = t.bounded.Exhausted()
+	}
+	return false, nil
+}
+
 // rest flushes, publishes and waits for something to happen.
 func (x *Spout) rest() {
-	x.publishSent()
 	x.flush()
 	x.publish()
 	for _, t := range x.tasks {
@@ -218,6 +246,7 @@ func (x *Spout) mayEmit() bool {
 }
 
 func (x *Spout) publish() {
+	x.flow.Sent.Store(x.sent)
 	state := SpoutState{Paused: x.paused, Exhausted: x.opened}
 	for _, t := range x.tasks {
 		t.publishEmitted()
@@ -245,10 +274,10 @@ func (x *Spout) setActive(active bool) {
 			continue
 		}
 		if active {
-			x.enter(t.id, "Activate")
+			x.enter(t.id, atActivate)
 			a.Activate()
 		} else {
-			x.enter(t.id, "Deactivate")
+			x.enter(t.id, atDeactivate)
 			a.Deactivate()
 		}
 	}
@@ -256,7 +285,7 @@ func (x *Spout) setActive(active bool) {
 
 func (x *Spout) open() {
 	for _, spec := range x.Tasks {
-		x.enter(spec.ID, "Open")
+		x.enter(spec.ID, atOpen)
 		spout, err := x.create()
 		if err != nil {
 			panic(x.failure(err, ""))
@@ -308,7 +337,7 @@ func (x *Spout) rotate() {
 func (x *Spout) cleanup() error {
 	var errs []error
 	for _, t := range x.tasks {
-		x.enter(t.id, "Close")
+		x.enter(t.id, atClose)
 		t.cleanupHooks()
 		if err := t.spout.Close(); err != nil {
 			errs = append(errs, x.failure(err, ""))
@@ -332,7 +361,7 @@ func (t *spoutTask) end(tr tree, acked bool) {
 	}
 	if acked {
 		t.done[tr.stream].acked++
-		t.x.current, t.x.doing = t.id, "Ack"
+		t.x.current, t.x.doing = t.id, atAck
 		for _, h := range t.hooks {
 			if h.SpoutAck != nil {
 				h.SpoutAck(tr.id, latency)
@@ -343,7 +372,7 @@ func (t *spoutTask) end(tr tree, acked bool) {
 	}
 	t.done[tr.stream].failed++
 	t.ended = false // it may want to emit it again
-	t.x.current, t.x.doing = t.id, "Fail"
+	t.x.current, t.x.doing = t.id, atFail
 	for _, h := range t.hooks {
 		if h.SpoutFail != nil {
 			h.SpoutFail(tr.id, latency)
@@ -371,17 +400,20 @@ func (t *spoutTask) settleInstants() {
 	t.instant = t.instant[:0]
 }
 
-// Track implements storm.SpoutEmitter.
-func (t *spoutTask) Track(id storm.Value) { t.msgID, t.tracked = id, true }
-
 // Pending implements storm.SpoutEmitter.
 func (t *spoutTask) Pending() int { return t.pending.Len() }
 
-// Emit implements storm.Emitter.
-func (t *spoutTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
+// Emit implements storm.SpoutEmitter.
+func (t *spoutTask) Emit(index int, id storm.Value, tp *storm.Tuple) []storm.TaskID {
 	s := &t.streams[index]
-	s.check(tp)
-	root := t.root(tp)
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
+	if s.only != nil && !t.watched {
+		return t.emitOnly(s, index, id, tp)
+	}
+	root := t.root(id)
 	var xor uint64
 	to := t.c.scratch[:0]
 	for k := range s.subs {
@@ -398,27 +430,44 @@ func (t *spoutTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 		}
 	}
 	t.c.scratch = to
-	t.begun(index, root, xor, len(to))
-	t.emitted(s, tp, to)
+	t.begun(s, index, id, root, xor, to)
+	if t.watched {
+		t.showEmission(s, tp, to)
+	}
 	return to
 }
 
-// EmitDirect implements storm.Emitter.
-func (t *spoutTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
-	s := &t.streams[index]
-	s.check(tp)
-	root := t.root(tp)
-	xor := t.send(s.direct(dst), dst, tp, root)
-	t.c.scratch = append(t.c.scratch[:0], dst)
-	t.begun(index, root, xor, 1)
-	t.emitted(s, tp, t.c.scratch)
+// emitOnly is Emit for the most common stream: one subscriber, one task.
+func (t *spoutTask) emitOnly(s *stream, index int, id storm.Value, tp *storm.Tuple) []storm.TaskID {
+	in := s.only
+	j := in.grouping.One(tp)
+	root := t.root(id)
+	edge := t.send(in.boxes[j], in.tasks[j], tp, root)
+	to := in.tasks[j : j+1 : j+1]
+	t.begun(s, index, id, root, edge, to)
+	return to
 }
 
-// root is the root of the tree that tp starts, or 0.
-func (t *spoutTask) root(tp *storm.Tuple) track.Root {
+// EmitDirect implements storm.SpoutEmitter.
+func (t *spoutTask) EmitDirect(index int, dst storm.TaskID, id storm.Value, tp *storm.Tuple) {
+	s := &t.streams[index]
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
+	root := t.root(id)
+	xor := t.send(s.direct(dst), dst, tp, root)
+	t.c.scratch = append(t.c.scratch[:0], dst)
+	t.begun(s, index, id, root, xor, t.c.scratch)
+	if t.watched {
+		t.showEmission(s, tp, t.c.scratch)
+	}
+}
+
+// root is the root of the tree that an emission with id starts, or 0.
+func (t *spoutTask) root(id storm.Value) track.Root {
 	t.emittedNo++
-	tp.SetAnchor(track.Anchor{})
-	if !t.tracked || len(t.c.ackers) == 0 {
+	if id.IsNil() || len(t.c.ackers) == 0 {
 		return 0
 	}
 	t.seq++
@@ -428,42 +477,38 @@ func (t *spoutTask) root(tp *storm.Tuple) track.Root {
 func (t *spoutTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, root track.Root) (edge uint64) {
 	if root != 0 {
 		edge = t.c.edge()
-		tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
 	}
-	t.c.put(box, dst, tp)
+	tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
+	tp.SetDst(dst)
+	t.c.put(box, tp)
 	return edge
 }
 
-// begun enters a tracked emission into the books.
-func (t *spoutTask) begun(index int, root track.Root, xor uint64, targets int) {
-	if !t.tracked {
+// begun enters an emission into the books.
+func (t *spoutTask) begun(s *stream, index int, id storm.Value, root track.Root, xor uint64, to []storm.TaskID) {
+	s.emitted++
+	s.transferred += uint64(len(to))
+	if root == 0 || len(to) == 0 {
+		if !id.IsNil() {
+			t.instant = append(t.instant, instant{id, int32(index)})
+		}
 		return
 	}
-	t.tracked = false
-	if root == 0 || targets == 0 {
-		t.instant = append(t.instant, instant{t.msgID, int32(index)})
-		t.msgID = storm.Value{}
-		return
-	}
-	tr := tree{id: t.msgID, stream: int32(index)}
+	tr := tree{id: id, stream: int32(index)}
 	if t.sampler.take() {
 		tr.start = time.Since(epoch)
 	}
 	t.pending.Add(root.Seq(), tr)
 	t.c.xor(root|acker.InitFlag, xor)
-	t.msgID = storm.Value{}
 }
 
-// ReportError implements storm.Emitter.
+// ReportError implements storm.Task.
 func (t *spoutTask) ReportError(err error) { t.x.Report(t.id, err) }
 
-// Post implements storm.Emitter.
+// Post implements storm.Task.
 func (t *spoutTask) Post(ctx context.Context, f func()) error {
 	return postError(t.x.inbox.Post(ctx, func() {
-		t.x.enter(t.id, "a call given to Do")
+		t.x.enter(t.id, atPost)
 		f()
-		if len(t.instant) > 0 {
-			t.settleInstants()
-		}
 	}))
 }

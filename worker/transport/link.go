@@ -141,6 +141,7 @@ func (p *Peer) grant(gs []grantNote) error {
 func (p *Peer) disconnected() {
 	p.mu.Lock()
 	p.stats.Connected = false
+	p.acks.open()
 	p.mu.Unlock()
 }
 

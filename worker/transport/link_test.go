@@ -327,7 +327,6 @@ func TestRestart(t *testing.T) {
 	cfg.OnRestart = func(peer WorkerID, dropped int) { restarts <- dropped }
 	swallow := &inbox{onTuples: func(WorkerID, ExecutorID, *Batch) {}} // never released
 	current = testListener(t, cfg, swallow)
-	var conns []net.Conn
 	gate := make(chan struct{}, 10)
 	gate <- struct{}{}
 	p := testPeer(t, cfg, func(ctx context.Context) (net.Conn, error) {
@@ -338,9 +337,7 @@ func TestRestart(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		conn, err := dialTo(current)(ctx)
-		conns = append(conns, conn)
-		return conn, err
+		return dialTo(current)(ctx)
 	})
 	ctx := t.Context()
 	if n, err := p.SendTuples(ctx, 7, numbered(0, 4000)); n != 4000 || err != nil {
@@ -354,10 +351,8 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	mu.Unlock()
-	for p.Stats().Connected {
-		if err := p.Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
+	if err := p.until(ctx, func() bool { return !p.stats.Connected }); err != nil {
+		t.Fatal(err)
 	}
 	if n, err := p.SendTuples(ctx, 7, numbered(4000, 96)); n != 96 || err != nil { // the last credits
 		t.Fatalf("%d sent: %v", n, err)

@@ -1,0 +1,27 @@
+// Package topologies lists the sample topologies, one a folder below; each has
+// a README. To read one as an example, begin with exclamation, then wordcount.
+package topologies
+
+import (
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/topologies/exclamation"
+	"github.com/stormring/stormring/topologies/rollingtopwords"
+	"github.com/stormring/stormring/topologies/selfcheck"
+	"github.com/stormring/stormring/topologies/throughput/constidnull"
+	"github.com/stormring/stormring/topologies/throughput/constnull"
+	"github.com/stormring/stormring/topologies/throughput/filewordcount"
+	"github.com/stormring/stormring/topologies/wordcount"
+)
+
+// All are the sample topologies, sorted by name.
+func All() []storm.Definition {
+	return []storm.Definition{
+		constidnull.Definition(),
+		constnull.Definition(),
+		exclamation.Definition(),
+		filewordcount.Definition(),
+		rollingtopwords.Definition(),
+		selfcheck.Definition(),
+		wordcount.Definition(),
+	}
+}
