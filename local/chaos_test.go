@@ -31,20 +31,20 @@ type trial struct {
 
 // trials are run in virtual time, with the workers' connections in memory.
 var trials = []trial{
-	{name: "calm", workers: 3, ids: 100, seeds: 3},
-	{name: "failing bolts", workers: 1, ids: 100, plan: plan{fail: 7}, seeds: 10},
-	{name: "failing bolts and timeouts", workers: 2, ids: 60, plan: plan{fail: 7, forget: 50}, seeds: 10},
-	{name: "bolts panic", workers: 3, ids: 80, plan: plan{panicIn: "split join sink audit", panics: 4}, seeds: 15},
-	{name: "spouts panic", workers: 3, ids: 80, plan: plan{panicIn: "alpha beta", panics: 4}, seeds: 15},
-	{name: "one worker panics", workers: 1, ids: 60, plan: plan{panicIn: "alpha beta split join sink audit", panics: 4}, seeds: 10},
-	{name: "links are cut", workers: 3, ids: 100, plan: plan{cuts: 20}, seeds: 15},
-	{name: "links go silent", workers: 3, ids: 80, plan: plan{cuts: 8, silent: true}, seeds: 10},
+	{name: "calm", workers: 3, ids: 100, seeds: 1},
+	{name: "failing bolts", workers: 1, ids: 100, plan: plan{fail: 7}, seeds: 4},
+	{name: "failing bolts and timeouts", workers: 2, ids: 60, plan: plan{fail: 7, forget: 50}, seeds: 4},
+	{name: "bolts panic", workers: 3, ids: 80, plan: plan{panicIn: "split join sink audit", panics: 4}, seeds: 6},
+	{name: "spouts panic", workers: 3, ids: 80, plan: plan{panicIn: "alpha beta", panics: 4}, seeds: 6},
+	{name: "one worker panics", workers: 1, ids: 60, plan: plan{panicIn: "alpha beta split join sink audit", panics: 4}, seeds: 3},
+	{name: "links are cut", workers: 3, ids: 100, plan: plan{cuts: 20}, seeds: 5},
+	{name: "links go silent", workers: 3, ids: 80, plan: plan{cuts: 8, silent: true}, seeds: 3},
 	{
-		name: "everything", workers: 3, ids: 60, seeds: 30,
+		name: "everything", workers: 3, ids: 60, seeds: 10,
 		plan: plan{fail: 20, forget: 100, panicIn: "alpha beta split join sink audit", panics: 5, cuts: 15, silent: true},
 	},
 	{
-		name: "everything, little room", workers: 4, ids: 60, seeds: 15,
+		name: "everything, little room", workers: 4, ids: 60, seeds: 6,
 		plan: plan{fail: 20, forget: 100, panicIn: "alpha beta split join sink audit", panics: 5, cuts: 15},
 		conf: storm.Config{"topology.executor.receive.buffer.size": 8, "stormring.batch.size": 4, "topology.max.spout.pending": 20},
 	},
@@ -141,7 +141,7 @@ func TestChaosInVirtualTime(t *testing.T) {
 func TestChaosOverTCP(t *testing.T) {
 	t.Parallel()
 	tl := trial{
-		workers: 3, ids: 200, seeds: 6, conf: storm.Config{"topology.message.timeout.secs": 1},
+		workers: 3, ids: 200, seeds: 4, conf: storm.Config{"topology.message.timeout.secs": 1},
 		plan: plan{fail: 50, panicIn: "alpha beta split join sink audit", panics: 3, cuts: 12},
 	}
 	var wg sync.WaitGroup

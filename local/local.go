@@ -89,6 +89,7 @@ func New(opts Options) (*Topology, error) {
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(l.Workers),
 		id:       fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
+		start:    time.Now(),
 		ended:    make(chan struct{}),
 		listenAt: listenLoopback, dial: dialTCP,
 	}
@@ -109,7 +110,6 @@ func New(opts Options) (*Topology, error) {
 // cases it first stops the spouts and waits for what is under way. The error
 // tells why the topology could not go on.
 func (t *Topology) Run(ctx context.Context) (Result, error) {
-	t.start = time.Now()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup

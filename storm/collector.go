@@ -16,6 +16,7 @@ var ErrStopped = errors.New("task is stopping")
 // task, without a stack, and restarts the worker.
 type UsageError struct{ Reason string }
 
+// Error is the reason.
 func (e *UsageError) Error() string { return e.Reason }
 
 func misuse(format string, args ...any) {

@@ -28,12 +28,22 @@ func (t *Tuple) SetValues(vals []Value) {
 		return
 	}
 	// Value by value: copy would call the runtime for each tuple.
-	for i := range vals {
-		t.inline[i&(inlineValues-1)] = vals[i]
+	switch n {
+	case 4:
+		t.inline[3] = vals[3]
+		fallthrough
+	case 3:
+		t.inline[2] = vals[2]
+		fallthrough
+	case 2:
+		t.inline[1] = vals[1]
+		fallthrough
+	case 1:
+		t.inline[0] = vals[0]
 	}
 	// What lies behind the new values goes, so that it is not kept alive.
-	for i := n; i < int(t.n); i++ {
-		t.inline[i&(inlineValues-1)] = Value{}
+	if int(t.n) > n {
+		clear(t.inline[n:])
 	}
 	t.n = int32(n)
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -68,6 +69,18 @@ func TestZeroTuple(t *testing.T) {
 	}
 	if tp.SourceComponent() != "" || tp.SourceStream() != "" || tp.SourceTask() != 0 || tp.IsTick() || tp.IsTracked() || tp.Anchors() != nil {
 		t.Errorf("the zero tuple has a source: %v", tp)
+	}
+}
+
+func TestTupleKeepsItsAddress(t *testing.T) {
+	origin := testOrigin("a")
+	tp := NewTuple(testOrigin("b"), 1, nil, Int(1))
+	tp.SetOrigin(origin)
+	tp.SetDst(5)
+	var c Tuple
+	tp.CopyTo(&c)
+	if c.Origin() != origin || c.Dst() != 5 || c.Int(0) != 1 {
+		t.Errorf("copy is %v for task %d", c, c.Dst())
 	}
 }
 
@@ -146,22 +159,20 @@ func TestTupleIsItsParts(t *testing.T) {
 				tp.SetValues(in)
 				vals = append([]Value(nil), in...)
 				clear(in) // the tuple must have copied them
-				if len(anchors) > 1 {
-					anchors = nil // as the comment of SetValues says
-					tp.SetAnchors(nil)
-				}
 			case 1:
 				in := genAnchors(5).Draw(t, "anchors")
 				tp.SetAnchors(in)
 				anchors = append([]track.Anchor(nil), in...)
 				clear(in)
 			case 2:
-				tp.clearAnchors()
+				tp.SetAnchors(nil)
 				anchors = nil
 			case 3:
 				copies = append(copies, kept{tp, vals, anchors})
 			}
-			copies = append(copies, kept{tp, vals, anchors})
+			var c Tuple
+			tp.CopyTo(&c)
+			copies = append(copies, kept{tp, vals, anchors}, kept{c, vals, anchors})
 		}
 		for i := range copies {
 			c := &copies[i]
@@ -222,14 +233,22 @@ func TestWideTupleHasNoInlineValues(t *testing.T) {
 	var tp Tuple
 	tp.SetValues([]Value{Int(1), Int(2)})
 	tp.SetValues([]Value{Int(1), Int(2), Int(3), Int(4), Int(5)})
-	for i := range tp.inline {
+	for i := 1; i < inlineValues; i++ {
 		if !tp.inline[i].IsNil() {
 			t.Errorf("inline value %d is %v", i, tp.inline[i])
 		}
 	}
 	tp.SetValues(nil)
-	if tp.Len() != 0 || tp.more != nil {
-		t.Errorf("emptied tuple has %d values, overflow %v", tp.Len(), tp.more)
+	if tp.Len() != 0 || tp.rare() != nil || !tp.inline[0].IsNil() {
+		t.Errorf("emptied tuple has %d values, overflow %v", tp.Len(), tp.rare())
+	}
+}
+
+// Copies of tuples are cheap only if their size is a multiple of a vector
+// register's.
+func TestTupleSize(t *testing.T) {
+	if n := unsafe.Sizeof(Tuple{}); n%16 != 0 {
+		t.Errorf("a Tuple has %d bytes", n)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 // InvalidTopologyError tells everything that is wrong with a topology.
 type InvalidTopologyError struct{ Problems []error }
 
+// Error lists the problems, one a line if there are several.
 func (e *InvalidTopologyError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

@@ -43,6 +43,12 @@ func (p *Pending[T]) Add(seq uint64, v T) {
 	s.val = v
 }
 
+// Put makes an entry for seq, which must have none, starts its time and returns
+// its zero value to be filled. The pointer is good until the next call.
+func (p *Pending[T]) Put(seq uint64) *T {
+	return &p.ring.claim(seq&track.SeqMask, p.gen).val
+}
+
 // Take removes and returns the value under seq; ok is false if there is none,
 // as when an outcome comes after the time-out.
 func (p *Pending[T]) Take(seq uint64) (v T, ok bool) {

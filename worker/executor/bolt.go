@@ -8,6 +8,7 @@ import (
 
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/acker"
 )
 
 // BoltSpec is an executor of a bolt.
@@ -76,7 +77,13 @@ func (x *Bolt) QueueLimit() int { return x.inbox.Limit() }
 func (x *Bolt) Close() { x.inbox.Close() }
 
 // Rotate lets one message time-out pass.
-func (x *Bolt) Rotate() { x.inbox.Urge(func() { x.children.rotate(x.xor) }) }
+func (x *Bolt) Rotate() {
+	x.inbox.Urge(func() {
+		x.children.rotate(func(root track.Root, sum uint64) {
+			x.message(root, acker.Message{Root: root, Val: sum})
+		})
+	})
+}
 
 // Run implements Executor.
 func (x *Bolt) Run() error {
@@ -227,23 +234,36 @@ func (t *boltTask) executeTimed(tp *storm.Tuple) error {
 	return nil
 }
 
-// Emit implements storm.BoltEmitter.
+// Emit implements storm.BoltEmitter. The most common emission, to one task and
+// with at most one parent, is served here; emitMany is the rule.
 func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 	s := &t.streams[index]
+	in := s.only
+	if in == nil || t.watched || tp.Len() != s.arity || tp.Anchors() != nil {
+		return t.emitMany(s, tp)
+	}
+	s.emitted++
+	s.transferred++
+	tp.SetOrigin(s.origin)
+	j := in.grouping.One(tp)
+	to := in.tasks[j : j+1 : j+1]
+	tp.SetDst(to[0])
+	if parent := tp.Anchor(); parent.Root != 0 {
+		edge := t.c.edge()
+		tp.SetAnchor(track.Anchor{Root: parent.Root, Edge: edge})
+		t.x.children.add(parent, edge)
+	}
+	t.c.put(in.boxes[j], tp)
+	return to
+}
+
+func (t *boltTask) emitMany(s *stream, tp *storm.Tuple) []storm.TaskID {
 	if tp.Len() != s.arity {
 		s.wrongArity(tp)
 	}
 	tp.SetOrigin(s.origin)
 	parents := tp.Anchors()
 	first := tp.Anchor()
-	if s.only != nil && !t.watched {
-		in := s.only
-		j := in.grouping.One(tp)
-		t.send(in.boxes[j], in.tasks[j], tp, first, parents)
-		s.emitted++
-		s.transferred++
-		return in.tasks[j : j+1 : j+1]
-	}
 	to := t.c.scratch[:0]
 	for k := range s.subs {
 		in := &s.subs[k]
@@ -336,7 +356,7 @@ func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
 	}
 	switch how {
 	case storm.SettleAck:
-		t.c.xor(a.Root, a.Edge^t.x.children.take(a))
+		t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ t.x.children.take(a)})
 	case storm.SettleFail:
 		t.x.children.take(a)
 		t.c.fail(a.Root)

@@ -60,10 +60,12 @@ type Failure struct {
 	Stack string
 }
 
+// Error says which component's task failed at what, and why.
 func (f *Failure) Error() string {
 	return fmt.Sprintf("component %q task %d: %s: %v", f.Component, f.Task, f.Doing, f.Err)
 }
 
+// Unwrap is Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Flow counts the tuples that an executor has sent to bolts and executed, so

@@ -189,17 +189,17 @@ func checkFailure(t *testing.T, r *rig, c breakage) {
 func TestConstructorsFail(t *testing.T) {
 	for _, who := range []string{"s", "a"} {
 		synctest.Test(t, func(t *testing.T) {
-			made := map[string]int{}
+			spouts, bolts := 0, 0
 			registry := storm.NewRegistry() // the first instance only tells its streams
 			var c *cast
 			registry.Spout("s", func([]storm.Value) (storm.Spout, error) {
-				if made["s"]++; made["s"] > 1 && who == "s" {
+				if spouts++; spouts > 1 && who == "s" {
 					return nil, errBroken
 				}
 				return c.spout(actorSpout{})(), nil
 			})
 			registry.Bolt("a", func([]storm.Value) (storm.Bolt, error) {
-				if made["a"]++; made["a"] > 1 && who == "a" {
+				if bolts++; bolts > 1 && who == "a" {
 					return nil, errBroken
 				}
 				return c.bolt(actorBolt{})(), nil

@@ -105,20 +105,17 @@ func (o *output) acker(root track.Root) *ackOutbox {
 	if len(o.ackers) == 1 {
 		return o.ackers[0]
 	}
-	return o.ackers[acker.Choose(root&^acker.InitFlag, len(o.ackers))]
+	return o.ackers[acker.Choose(root, len(o.ackers))]
 }
 
-// xor merges val into the tree root at its acker.
-func (o *output) xor(root track.Root, val uint64) {
+// message sends m to the acker of root.
+func (o *output) message(root track.Root, m acker.Message) {
 	box := o.acker(root)
 	b := box.batch
-	// What a bolt does with one input comes in a row, so one message does.
-	if n := len(b.Messages); n > 0 && b.Messages[n-1].Root == root {
-		b.Messages[n-1].Val ^= val
-		return
+	b.Messages = append(b.Messages, m)
+	if n := len(b.Messages); n == 1 || n >= o.batchSize {
+		o.ackQueued(box)
 	}
-	b.Messages = append(b.Messages, acker.Message{Root: root, Val: val})
-	o.ackQueued(box)
 }
 
 func (o *output) fail(root track.Root) {
@@ -135,9 +132,9 @@ func (o *output) resetTimeout(root track.Root) {
 
 // ackQueued sends a full batch, or remembers that there is one to be flushed.
 func (o *output) ackQueued(box *ackOutbox) {
-	if n := box.batch.Len(); n >= o.batchSize {
+	if box.batch.Len() >= o.batchSize {
 		o.sendAcks(box)
-	} else if n == 1 && !box.dirty {
+	} else if !box.dirty {
 		box.dirty = true
 		o.dirtyAcks = append(o.dirtyAcks, box)
 	}

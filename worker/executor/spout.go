@@ -216,6 +216,16 @@ func (t *spoutTask) next() (emitted bool, err error) {
 	return false, nil
 }
 
+// FailAll fails all trees in flight. It is for a loss that no time-out will
+// ever tell of.
+func (x *Spout) FailAll() {
+	x.inbox.Urge(func() {
+		for _, t := range x.tasks {
+			t.pending.Drain(func(_ uint64, tr tree) { t.end(tr, false) })
+		}
+	})
+}
+
 // rest flushes, publishes and waits for something to happen.
 func (x *Spout) rest() {
 	x.flush()
@@ -403,17 +413,45 @@ func (t *spoutTask) settleInstants() {
 // Pending implements storm.SpoutEmitter.
 func (t *spoutTask) Pending() int { return t.pending.Len() }
 
-// Emit implements storm.SpoutEmitter.
+// Emit implements storm.SpoutEmitter. The most common stream, with one
+// subscriber and one task for each tuple, is served here; emitMany is the rule.
 func (t *spoutTask) Emit(index int, id storm.Value, tp *storm.Tuple) []storm.TaskID {
 	s := &t.streams[index]
+	in := s.only
+	if in == nil || t.watched || tp.Len() != s.arity {
+		return t.emitMany(s, index, id, tp)
+	}
+	t.emittedNo++
+	s.emitted++
+	s.transferred++
+	tp.SetOrigin(s.origin)
+	j := in.grouping.One(tp)
+	to := in.tasks[j : j+1 : j+1]
+	tp.SetDst(to[0])
+	if id.IsNil() {
+		tp.SetAnchor(track.Anchor{})
+		t.c.put(in.boxes[j], tp)
+		return to
+	}
+	if len(t.c.ackers) == 0 {
+		tp.SetAnchor(track.Anchor{})
+		t.c.put(in.boxes[j], tp)
+		t.instant = append(t.instant, instant{id, int32(index)})
+		return to
+	}
+	root, edge := t.root(), t.c.edge()
+	tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
+	t.c.put(in.boxes[j], tp)
+	t.begin(index, id, root, edge)
+	return to
+}
+
+func (t *spoutTask) emitMany(s *stream, index int, id storm.Value, tp *storm.Tuple) []storm.TaskID {
 	if tp.Len() != s.arity {
 		s.wrongArity(tp)
 	}
 	tp.SetOrigin(s.origin)
-	if s.only != nil && !t.watched {
-		return t.emitOnly(s, index, id, tp)
-	}
-	root := t.root(id)
+	root := t.rootFor(id)
 	var xor uint64
 	to := t.c.scratch[:0]
 	for k := range s.subs {
@@ -430,21 +468,10 @@ func (t *spoutTask) Emit(index int, id storm.Value, tp *storm.Tuple) []storm.Tas
 		}
 	}
 	t.c.scratch = to
-	t.begun(s, index, id, root, xor, to)
+	t.emitted(s, index, id, root, xor, to)
 	if t.watched {
 		t.showEmission(s, tp, to)
 	}
-	return to
-}
-
-// emitOnly is Emit for the most common stream: one subscriber, one task.
-func (t *spoutTask) emitOnly(s *stream, index int, id storm.Value, tp *storm.Tuple) []storm.TaskID {
-	in := s.only
-	j := in.grouping.One(tp)
-	root := t.root(id)
-	edge := t.send(in.boxes[j], in.tasks[j], tp, root)
-	to := in.tasks[j : j+1 : j+1]
-	t.begun(s, index, id, root, edge, to)
 	return to
 }
 
@@ -455,23 +482,26 @@ func (t *spoutTask) EmitDirect(index int, dst storm.TaskID, id storm.Value, tp *
 		s.wrongArity(tp)
 	}
 	tp.SetOrigin(s.origin)
-	root := t.root(id)
+	root := t.rootFor(id)
 	xor := t.send(s.direct(dst), dst, tp, root)
 	t.c.scratch = append(t.c.scratch[:0], dst)
-	t.begun(s, index, id, root, xor, t.c.scratch)
+	t.emitted(s, index, id, root, xor, t.c.scratch)
 	if t.watched {
 		t.showEmission(s, tp, t.c.scratch)
 	}
 }
 
-// root is the root of the tree that an emission with id starts, or 0.
-func (t *spoutTask) root(id storm.Value) track.Root {
-	t.emittedNo++
+func (t *spoutTask) root() track.Root {
+	t.seq++
+	return track.MakeRoot(int32(t.id), t.seq)
+}
+
+// rootFor is the root of the tree that an emission with id starts, or 0.
+func (t *spoutTask) rootFor(id storm.Value) track.Root {
 	if id.IsNil() || len(t.c.ackers) == 0 {
 		return 0
 	}
-	t.seq++
-	return track.MakeRoot(int32(t.id), t.seq)
+	return t.root()
 }
 
 func (t *spoutTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, root track.Root) (edge uint64) {
@@ -484,22 +514,27 @@ func (t *spoutTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, root tr
 	return edge
 }
 
-// begun enters an emission into the books.
-func (t *spoutTask) begun(s *stream, index int, id storm.Value, root track.Root, xor uint64, to []storm.TaskID) {
+// emitted enters an emission into the books.
+func (t *spoutTask) emitted(s *stream, index int, id storm.Value, root track.Root, xor uint64, to []storm.TaskID) {
+	t.emittedNo++
 	s.emitted++
 	s.transferred += uint64(len(to))
-	if root == 0 || len(to) == 0 {
-		if !id.IsNil() {
-			t.instant = append(t.instant, instant{id, int32(index)})
-		}
-		return
+	if root != 0 && len(to) > 0 {
+		t.begin(index, id, root, xor)
+	} else if !id.IsNil() {
+		t.instant = append(t.instant, instant{id, int32(index)})
 	}
-	tr := tree{id: id, stream: int32(index)}
+}
+
+// begin notes a tree and announces it to its acker; xor are its first edges.
+func (t *spoutTask) begin(index int, id storm.Value, root track.Root, xor uint64) {
+	tr := t.pending.Put(root.Seq())
+	tr.id = id
+	tr.stream = int32(index)
 	if t.sampler.take() {
 		tr.start = time.Since(epoch)
 	}
-	t.pending.Add(root.Seq(), tr)
-	t.c.xor(root|acker.InitFlag, xor)
+	t.c.message(root, acker.Message{Root: root | acker.InitFlag, Val: xor})
 }
 
 // ReportError implements storm.Task.

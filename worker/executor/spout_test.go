@@ -271,6 +271,24 @@ func TestFailMayEmitAtOnce(t *testing.T) {
 	})
 }
 
+func TestFailAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, settings{ackers: 1}, func(b *storm.TopologyBuilder, c *cast) {
+			b.SetSpout("s", c.spout(actorSpout{fail: func(s *actorSpout, id storm.Value) {
+				c.note("fail %v", id)
+				s.out.EmitTracked(id, id)
+			}}), 1)
+			b.SetBolt("a", c.bolt(actorBolt{}), 1).ShuffleGrouping("s")
+		})
+		r.activate(true)
+		r.emit("s", 1, 2, 3)
+		r.spout("s").FailAll()
+		r.cast.expect(t, "fail 1, fail 2, fail 3")
+		r.ackAll("a") // acks of the old trees come too late, those of the new ones count
+		r.cast.expect(t, "ack 1, ack 2, ack 3")
+	})
+}
+
 // TestBusySpoutPublishes asks a spout that never rests for its counts.
 func TestBusySpoutPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -153,12 +153,12 @@ func (c *chaos) sendAcks(ctx context.Context) error {
 
 // release gives the slow executor's batches back, one for every few batches of
 // the others while there are any.
-func (c *chaos) release(done <-chan struct{}) {
+func (c *chaos) release(fastDone <-chan struct{}) {
 	for b := range c.slow {
 		for range 5 {
 			select {
 			case <-c.fast:
-			case <-done:
+			case <-fastDone:
 			}
 		}
 		b.Release()
@@ -192,33 +192,32 @@ func testChaos(t *testing.T, seed uint64, s2 bool) {
 		return &fragile{Conn: conn, read: 1 + r.IntN(2000), write: 1 + r.IntN(30_000)}, nil
 	})
 
-	var senders, slow sync.WaitGroup
-	errs := make(chan error, 4)
-	for dst := ExecutorID(1); dst <= 3; dst++ {
-		senders.Go(func() { errs <- c.send(t.Context(), dst, seed) })
-	}
-	senders.Go(func() { errs <- c.sendAcks(t.Context()) })
-	done := make(chan struct{})
-	slow.Go(func() { c.release(done) })
-	for range cap(errs) {
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
-		if len(errs) == 0 {
-			// Whoever is still sending must not wait for tokens of those who are done.
-			select {
-			case c.fast <- struct{}{}:
-			default:
+	var fast, others, releasing sync.WaitGroup
+	send := func(dst ExecutorID) func() {
+		return func() {
+			if err := c.send(t.Context(), dst, seed); err != nil {
+				t.Error(err)
 			}
 		}
 	}
-	senders.Wait()
+	fast.Go(send(1))
+	fast.Go(send(2))
+	others.Go(send(3))
+	others.Go(func() {
+		if err := c.sendAcks(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	fastDone := make(chan struct{})
+	releasing.Go(func() { c.release(fastDone) })
+	fast.Wait()
+	close(fastDone)
+	others.Wait()
 	if err := c.p.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	close(done)
 	close(c.slow)
-	slow.Wait()
+	releasing.Wait()
 	c.check(l)
 }
 

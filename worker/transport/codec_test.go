@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -340,7 +341,19 @@ func testSession(credits int) *session {
 	return newSession(hello{from: "a", life: 1}, 2, &cfg, testStreams())
 }
 
-// A keyless word and its neighbours must not be taken for each other.
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.Uint64().Draw(t, "number") >> rapid.IntRange(0, 63).Draw(t, "shift")
+		after := rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "after")
+		b := append(binary.AppendUvarint(nil, want), after...)
+		r := reader{b: b}
+		if got := r.uvarint(); got != want || r.off != len(b)-len(after) || r.err != nil {
+			t.Fatalf("%d from %d bytes (%v), want %d from %d", got, r.off, r.err, want, len(b)-len(after))
+		}
+	})
+}
+
+// No word must be taken for another.
 func TestIntern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var words intern

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/stormring/stormring/internal/track"
@@ -16,7 +17,15 @@ type decoder struct {
 
 	vals    []storm.Value // for a tuple that is wide
 	anchors []track.Anchor
+
+	// refused says why the codec could not decode a value of the tuple at hand.
+	refused error
+	// onRefused is told of each tuple that is left out because of that.
+	onRefused func(error)
 }
+
+// maxKeptValues bounds the memory kept for wide tuples.
+const maxKeptValues = 1024
 
 // tuplesHead reads the head of a tuples record and returns how many follow.
 func (r *reader) tuplesHead() (ExecutorID, int) {
@@ -28,16 +37,18 @@ func (r *reader) tuplesHead() (ExecutorID, int) {
 	return ex, r.claim(uint64(n), 1)
 }
 
-// tuples fills ts, which must be zero, with the tuples of a record for ex.
-func (d *decoder) tuples(r *reader, ex ExecutorID, ts []storm.Tuple) {
+// tuples fills ts, which must be zero, with the tuples of a record for ex and
+// returns how many it filled. A tuple with a value that the codec refuses is
+// left out: sent again, it would be refused again, and all others with it.
+func (d *decoder) tuples(r *reader, ex ExecutorID, ts []storm.Tuple) (n int) {
 	var (
 		source *track.Origin
 		dst    = int32(ex)
 		root   track.Root
 		few    [4]storm.Value
 	)
-	for i := range ts {
-		t := &ts[i]
+	for range ts {
+		t := &ts[n]
 		flags := r.byte()
 		if flags&sameSource == 0 {
 			source = d.origin(r)
@@ -45,9 +56,9 @@ func (d *decoder) tuples(r *reader, ex ExecutorID, ts []storm.Tuple) {
 		if flags&sameDestination == 0 {
 			dst += int32(r.varint())
 		}
-		n := int(flags >> valuesShift)
-		if n == valuesMany {
-			n += r.count(1)
+		values := int(flags >> valuesShift)
+		if values == valuesMany {
+			values += r.count(1)
 		}
 		switch flags & anchorsMask {
 		case 0:
@@ -63,22 +74,34 @@ func (d *decoder) tuples(r *reader, ex ExecutorID, ts []storm.Tuple) {
 			r.fail("the first tuple of a record has no source")
 		}
 		if r.err != nil {
-			return
+			return n
 		}
 		t.SetOrigin(source)
 		t.SetDst(storm.TaskID(dst))
-		if n > len(few) {
-			d.wide(r, t, n)
+		if values > len(few) {
+			d.wide(r, t, values)
 		} else {
-			for j := range n {
+			for j := range values {
 				few[j] = d.value(r, 0)
 			}
-			t.SetValues(few[:n])
+			t.SetValues(few[:values])
 		}
 		if flags&anchorsMask == anchorsMany {
-			t.SetAnchors(d.anchors) // after the values, which would displace them
+			t.SetAnchors(d.anchors)
+		}
+		n++
+		if d.refused != nil {
+			n--
+			d.refuse(t)
 		}
 	}
+	return n
+}
+
+func (d *decoder) refuse(t *storm.Tuple) {
+	d.onRefused(fmt.Errorf("dropped a tuple of component %q, stream %q: %w", t.SourceComponent(), t.SourceStream(), d.refused))
+	d.refused = nil
+	*t = storm.Tuple{}
 }
 
 func (d *decoder) origin(r *reader) *track.Origin {
@@ -122,7 +145,9 @@ func (d *decoder) wide(r *reader, t *storm.Tuple, n int) {
 	}
 	t.SetValues(vals)
 	clear(vals)
-	d.vals = vals
+	if cap(vals) <= maxKeptValues {
+		d.vals = vals
+	}
 }
 
 func (d *decoder) value(r *reader, depth int) storm.Value {

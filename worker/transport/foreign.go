@@ -142,13 +142,14 @@ func (d *decoder) codec(r *reader) storm.Value {
 	if r.err != nil {
 		return storm.Nil()
 	}
-	err := errors.New("none is registered")
+	err := errors.New("no codec is registered in this worker")
 	var x any
 	if d.codecs != nil {
 		x, err = d.codecs.Decode(b)
 	}
 	if err != nil {
-		r.fail("codec: %w", err)
+		d.refused = fmt.Errorf("decode a foreign value: %w", err)
+		return storm.Nil()
 	}
 	return storm.Any(x)
 }

@@ -107,8 +107,9 @@ func newFrameReader(conn net.Conn, base, maxData int, timeout time.Duration) *fr
 // next returns the next frame. The payload is good until the next call. At the
 // end of the connection the error is io.EOF.
 func (r *frameReader) next() (header, []byte, error) {
-	if r.start == r.end && cap(r.buf) > r.base {
-		r.buf, r.start, r.end = make([]byte, r.base), 0, 0
+	if left := r.buf[r.start:r.end]; len(r.buf) > r.base && len(left) <= r.base {
+		r.buf, r.start = make([]byte, r.base), 0
+		r.end = copy(r.buf, left)
 	}
 	if err := r.fill(headerBytes); err != nil {
 		return header{}, nil, err

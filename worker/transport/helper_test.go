@@ -95,11 +95,11 @@ func (l *errorLog) wait(t *testing.T) string {
 	t.Helper()
 	for {
 		l.mu.Lock()
-		if len(l.errs) > 0 {
-			defer l.mu.Unlock()
-			return l.errs[0]
-		}
+		errs := l.errs
 		l.mu.Unlock()
+		if len(errs) > 0 {
+			return errs[0]
+		}
 		select {
 		case <-l.more:
 		case <-t.Context().Done():

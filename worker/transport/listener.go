@@ -200,7 +200,9 @@ func (l *Listener) session(h hello) (*session, error) {
 		lives := append(l.former[h.from], old.peerLife)
 		l.former[h.from] = lives[max(0, len(lives)-keptLives):]
 	}
-	s = newSession(h, newLife(), &l.cfg, l.origins)
+	s = newSession(h, newLife(), &l.cfg, l.origins, func(err error) {
+		l.reports.error(fmt.Errorf("from worker %q: %w", h.from, err))
+	})
 	l.sessions[h.from] = s
 	l.mu.Unlock()
 	if old != nil {

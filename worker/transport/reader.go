@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // reader takes a frame apart. The first thing that is not there or makes no
@@ -64,7 +65,19 @@ func (r *reader) uvarint() uint64 {
 	return r.longUvarint()
 }
 
+// longUvarint reads numbers of up to eight bytes without a loop, since a branch
+// for each byte is mispredicted often.
 func (r *reader) longUvarint() uint64 {
+	if r.remaining() >= 8 {
+		x := binary.LittleEndian.Uint64(r.b[r.off:])
+		if last := ^x & 0x8080808080808080; last != 0 { // the last byte's top bit is clear
+			r.off += bits.TrailingZeros64(last)/8 + 1
+			x &= (last ^ (last - 1)) & 0x7f7f7f7f7f7f7f7f
+			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+			return x&0x0fffffff | x&0x0fffffff00000000>>4
+		}
+	}
 	x, n := binary.Uvarint(r.b[r.off:])
 	if n <= 0 {
 		r.fail("a number is cut off or longer than 64 bits")

@@ -19,9 +19,10 @@ type account struct {
 	window int64
 
 	// Owned by the reader of the connection.
-	received int64 // delivered, since the session began
+	received int64 // counted against the credits, since the session began
 	tuples   *Batch
 	acker    *AckerBatch
+	dropped  int // tuples of the frame at hand that were left out
 
 	// Guarded by s.mu.
 	released int64 // given back by the consumer
@@ -66,7 +67,8 @@ type outcomeLot struct {
 	end  int
 }
 
-func newSession(h hello, life uint64, cfg *Config, origins Origins) *session {
+// newSession begins a session. onRefused is told of tuples that are left out.
+func newSession(h hello, life uint64, cfg *Config, origins Origins, onRefused func(error)) *session {
 	s := &session{
 		from: h.from, peerLife: h.life, life: life,
 		window: [creditClasses]int64{tupleCredits: int64(cfg.TupleCredits), ackerCredits: int64(cfg.AckerCredits)},
@@ -74,7 +76,7 @@ func newSession(h hello, life uint64, cfg *Config, origins Origins) *session {
 		// before its window is full.
 		ackBytes: min(cfg.WindowBytes/4, 256<<10),
 		wake:     make(chan struct{}, 1),
-		dec:      decoder{origins: origins, codecs: cfg.Codecs},
+		dec:      decoder{origins: origins, codecs: cfg.Codecs, onRefused: onRefused},
 	}
 	s.free.limit = 4 * cfg.TupleCredits
 	for class := range s.accounts {
@@ -170,7 +172,9 @@ func (s *session) decodeTuples(r *reader) {
 	b := a.tuples
 	at := len(b.Tuples)
 	b.Tuples = growTuples(b.Tuples, n)
-	s.dec.tuples(r, ex, b.Tuples[at:])
+	kept := s.dec.tuples(r, ex, b.Tuples[at:])
+	b.Tuples = b.Tuples[:at+kept]
+	a.dropped += n - kept
 }
 
 func (s *session) decodeAcker(r *reader) {
@@ -199,7 +203,7 @@ func (s *session) account(r *reader, class creditClass, id int32, n int) *accoun
 		s.accounts[class][id] = a
 		s.mu.Unlock()
 	}
-	under := a.received + int64(n)
+	under := a.received + int64(n+a.dropped)
 	if a.tuples != nil {
 		under += int64(len(a.tuples.Tuples))
 	}
@@ -222,10 +226,16 @@ func (s *session) deliver(recv Receiver, n *frameCount) {
 		s.touched[i] = nil
 		if b := a.tuples; b != nil {
 			a.tuples = nil
-			b.credits = len(b.Tuples)
+			b.credits = len(b.Tuples) + a.dropped
 			a.received += int64(b.credits)
-			n.tuples += b.credits
-			recv.Tuples(s.from, ExecutorID(a.id), b)
+			n.tuples += len(b.Tuples)
+			n.dropped += a.dropped
+			a.dropped = 0
+			if len(b.Tuples) == 0 {
+				b.Release()
+			} else {
+				recv.Tuples(s.from, ExecutorID(a.id), b)
+			}
 		}
 		if b := a.acker; b != nil {
 			a.acker = nil
@@ -257,7 +267,7 @@ func (s *session) discard() {
 		if a.tuples != nil {
 			a.tuples.clear()
 			s.free.putTuples(a.tuples)
-			a.tuples = nil
+			a.tuples, a.dropped = nil, 0
 		}
 		if a.acker != nil {
 			a.acker.clear()

@@ -29,6 +29,7 @@ type ListenerStats struct {
 	Tuples      uint64
 	AckerMsgs   uint64
 	Outcomes    uint64
+	Dropped     uint64 // tuples left out because the codec refused a value
 	Duplicates  uint64 // frames that came twice and were thrown away
 	Refused     uint64 // connections that were turned away at hello
 	Broken      uint64 // connections closed because of what came in
@@ -36,23 +37,24 @@ type ListenerStats struct {
 
 // frameCount is what one frame adds to ListenerStats.
 type frameCount struct {
-	frames, bytes, tuples, acker, outcomes, duplicates int
+	frames, bytes, tuples, acker, outcomes, dropped, duplicates int
 }
 
 // counters are ListenerStats as connections write them.
 type counters struct {
-	connections                                        atomic.Int64
-	frames, bytes, tuples, acker, outcomes, duplicates atomic.Uint64
-	refused, broken                                    atomic.Uint64
+	connections                                                 atomic.Int64
+	frames, bytes, tuples, acker, outcomes, dropped, duplicates atomic.Uint64
+	refused, broken                                             atomic.Uint64
 }
 
 func (c *counters) add(n frameCount) {
 	c.frames.Add(uint64(n.frames))
 	c.bytes.Add(uint64(n.bytes))
 	c.tuples.Add(uint64(n.tuples))
-	if n.acker|n.outcomes|n.duplicates != 0 {
+	if n.acker|n.outcomes|n.dropped|n.duplicates != 0 {
 		c.acker.Add(uint64(n.acker))
 		c.outcomes.Add(uint64(n.outcomes))
+		c.dropped.Add(uint64(n.dropped))
 		c.duplicates.Add(uint64(n.duplicates))
 	}
 }
@@ -65,6 +67,7 @@ func (c *counters) read() ListenerStats {
 		Tuples:      c.tuples.Load(),
 		AckerMsgs:   c.acker.Load(),
 		Outcomes:    c.outcomes.Load(),
+		Dropped:     c.dropped.Load(),
 		Duplicates:  c.duplicates.Load(),
 		Refused:     c.refused.Load(),
 		Broken:      c.broken.Load(),
