@@ -206,7 +206,7 @@ func TestInterruptDrains(t *testing.T) {
 	}{
 		{"in the middle", 1 << 40, 1000, Options{}, true, Result{Interrupted: true, Partial: true}},
 		{"at the end of the spout", 1000, 1000, Options{}, true, Result{Interrupted: true}},
-		{"RunFor", 1 << 40, 1000, Options{RunFor: time.Minute}, false, Result{Partial: true}},
+		{"RunFor", 1 << 40, 1000, Options{RunFor: 5 * time.Second}, false, Result{Partial: true}},
 	}
 	for _, workers := range []int{1, 2} {
 		for _, tt := range tests {
@@ -240,7 +240,7 @@ func TestInterruptDrains(t *testing.T) {
 						f.bolt.Ack(&tp)
 						return nil
 					}}
-					tt.opts.Conf = storm.Config{"topology.workers": workers, "topology.message.timeout.secs": 300}
+					tt.opts.Conf = storm.Config{"topology.workers": workers, "topology.message.timeout.secs": 300, "topology.sleep.spout.wait.strategy.time.ms": 50}
 					res, err := launch(t, pair(t, spout, bolt), tt.opts).Run(ctx)
 					if err != nil {
 						t.Error(err)

@@ -32,7 +32,7 @@ func (c urlCatcher) Handle(ctx context.Context, r slog.Record) error {
 	return c.Handler.Handle(ctx, r)
 }
 
-func (c urlCatcher) Enabled(context.Context, slog.Level) bool  { return true }
+func (c urlCatcher) Enabled(context.Context, slog.Level) bool { return true }
 func (c urlCatcher) WithAttrs(attrs []slog.Attr) slog.Handler { return c }
 
 // scrape returns the sums of all metrics by name and component.
@@ -69,7 +69,7 @@ func scrape(t *testing.T, url string) map[string]float64 {
 // Scraped while the topology is busy the counters never fall, and once it is
 // at rest they are exact.
 func TestMetricsWhileItRuns(t *testing.T) {
-	const n = 20000
+	const n = 6000
 	for _, workers := range []int{1, 2} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
 			var settled atomic.Int64

@@ -139,7 +139,7 @@ func (o *output) anchorToAll(parents []Tuple) {
 
 func addRoot(anchors []track.Anchor, a track.Anchor) []track.Anchor {
 	for _, b := range anchors {
-		if b.Root == a.Root {
+		if (b.Root^a.Root)&^track.First == 0 {
 			return anchors
 		}
 	}

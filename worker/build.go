@@ -88,6 +88,7 @@ func (w *Worker) inputIndex(c *storm.Component) []int32 {
 
 func (w *Worker) fill(u *unit) error {
 	comp := w.spec.Layout.Topology.Components[u.Component]
+	timed := w.spec.Layout.Conf.Bool(storm.ConfTopologyEnableMessageTimeouts)
 	spec, err := w.executorSpec(u, comp)
 	if err != nil {
 		return fmt.Errorf("component %q: %w", u.Component, err)
@@ -98,7 +99,7 @@ func (w *Worker) fill(u *unit) error {
 		if err != nil {
 			return err
 		}
-		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: lanes})
+		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: lanes, Timed: timed})
 		u.exec = x
 		w.ackers = append(w.ackers, x)
 		w.rotateEvery(x.Rotate)
@@ -107,6 +108,7 @@ func (w *Worker) fill(u *unit) error {
 		x := executor.NewSpout(executor.SpoutSpec{
 			Spec: spec, Inbox: u.outs, New: comp.NewSpout,
 			MaxPending: c.Int(storm.ConfTopologyMaxSpoutPending),
+			Timed:      timed,
 			FirstSeq:   rand.Uint64() & track.SeqMask, //nolint:gosec // only needs to differ from the last incarnation's
 			IdleWait:   c.Duration(storm.ConfTopologySleepSpoutWaitStrategyTimeMS),
 		})

@@ -198,7 +198,7 @@ func (w *Worker) failTree(root track.Root) {
 	if len(tasks) == 0 {
 		return
 	}
-	lane := w.failLanes[acker.Choose(root, len(tasks))]
+	lane := w.failLanes[acker.Choose(root&^track.First, len(tasks))]
 	if _, err := lane.Send(&executor.AckBatch{Fails: []track.Root{root}}, 1); err != nil {
 		w.log.Debug("a failed tuple times out instead", "error", err) // the worker is stopping
 	}

@@ -6,7 +6,7 @@
 package track
 
 // Root names a tuple tree. It is the spout task (15 bits) above a sequence
-// number (48 bits) of that task; the top bit is always clear. Roots of one
+// number (48 bits) of that task; the top bit is clear but for the mark First. Roots of one
 // spout task are consecutive so that ackers and spouts keep trees in rings
 // instead of hash tables; only edges need to be random. Zero means untracked.
 type Root uint64
@@ -20,6 +20,11 @@ const (
 	MaxTask = 1<<15 - 1
 )
 
+// First marks the root in the anchor of a tuple that is the only one its spout
+// sent for the tree. Such a tree is announced to its acker by the ack of that
+// tuple, not by the spout: then nothing needs to be said of it before.
+const First Root = 1 << 63
+
 // MakeRoot joins a spout task and a sequence number; bits of seq above
 // SeqBits are cut off.
 func MakeRoot(task int32, seq uint64) Root {
@@ -27,7 +32,7 @@ func MakeRoot(task int32, seq uint64) Root {
 }
 
 // Task is the spout task that started the tree.
-func (r Root) Task() int32 { return int32(r >> SeqBits) }
+func (r Root) Task() int32 { return int32(r &^ First >> SeqBits) }
 
 // Seq is the tree's sequence number within its spout task.
 func (r Root) Seq() uint64 { return uint64(r) & SeqMask }

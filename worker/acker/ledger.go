@@ -17,12 +17,15 @@ package acker
 
 import "github.com/stormring/stormring/internal/track"
 
-// InitFlag in Message.Root marks a spout's init message.
-const InitFlag track.Root = 1 << 63
+// InitFlag in Message.Root marks an init message. It is the mark track.First,
+// so that an ack of a tuple with that mark is an init message by itself.
+const InitFlag = track.First
 
 // Message is what spouts and bolts tell the acker task of a tree: an init
 // message carries the XOR of the edges that the spout emitted, an ack message
-// the edge of the acked tuple XOR the edges of all tuples anchored to it.
+// the edge of the acked tuple XOR the edges of all tuples anchored to it. For
+// the only tuple of a spout, marked track.First, both are one message, in
+// which the tuple's own edge cancels out.
 type Message struct {
 	// Root names the tree; InitFlag is set in an init message.
 	Root track.Root
@@ -99,6 +102,7 @@ type Ledger struct {
 	gen      uint32
 	outcomes []Outcome
 	limit    int
+	timed    bool
 }
 
 // taskTrees are the trees of one spout task with their XOR values.
@@ -108,8 +112,14 @@ type taskTrees struct {
 	seen     uint64 // newest at the last rotation
 }
 
-// NewLedger makes an empty Ledger.
+// NewLedger makes an empty Ledger for a topology without time-outs: it is never
+// rotated, and all init messages must come from the spouts, in the order of
+// their numbers. That order tells what came too late for a tree.
 func NewLedger() *Ledger { return &Ledger{limit: maxSlots} }
+
+// NewTimedLedger makes an empty Ledger that is rotated. What came too late for
+// a tree goes by Rotate, so inits may come in any order and from anywhere.
+func NewTimedLedger() *Ledger { return &Ledger{limit: maxSlots, timed: true} }
 
 // Apply books a batch of init and ack messages. The batch is not kept.
 func (l *Ledger) Apply(batch []Message) {
@@ -122,9 +132,17 @@ func (l *Ledger) Apply(batch []Message) {
 			task = root.Task()
 			t = l.task(root)
 		}
-		s := t.get(seq)
-		if s == nil {
-			s = t.claim(seq, l.gen)
+		// The entry is nearly always at home in the ring, or new.
+		s := &t.slots[seq&t.mask]
+		if s.key != seq|used {
+			if s = t.get(seq); s == nil {
+				if m.Val == 0 && m.Root != root {
+					// The first tuple had no children and nothing else was said.
+					l.outcomes = append(l.outcomes, Outcome{Root: root, Kind: OutcomeAck})
+					continue
+				}
+				s = t.claim(seq, l.gen)
+			}
 		}
 		s.val ^= m.Val
 		if m.Root != root {
@@ -138,8 +156,10 @@ func (l *Ledger) Apply(batch []Message) {
 }
 
 // Fail books that a bolt failed a tuple of the tree. If the tree's init
-// message is still on its way the outcome follows when it comes.
+// message is still on its way the outcome follows when it comes. A failed
+// tuple with the mark track.First will not bring one: then it is now.
 func (l *Ledger) Fail(root track.Root) {
+	first := root&InitFlag != 0
 	root &^= InitFlag
 	t := l.task(root)
 	s := t.get(root.Seq())
@@ -148,24 +168,27 @@ func (l *Ledger) Fail(root track.Root) {
 	}
 	s.gen = l.gen
 	s.mark |= sawFail
+	if first {
+		s.mark |= sawInit
+	}
 	l.settle(t, s, root)
 }
 
 // ResetTimeout starts the tree's time anew, here and, by the outcome, in the
 // spout task. A tree that is not open has nothing to lengthen at the spout: it
-// is too young or over.
+// is too young or over. By a tuple with the mark track.First it is known to be
+// open although nothing is said of it here.
 func (l *Ledger) ResetTimeout(root track.Root) {
+	first := root&InitFlag != 0
 	root &^= InitFlag
-	t := l.known(root)
-	if t == nil {
-		return
+	open := first
+	if t := l.known(root); t != nil {
+		if s := t.get(root.Seq()); s != nil {
+			s.gen = l.gen
+			open = open || s.mark&sawInit != 0
+		}
 	}
-	s := t.get(root.Seq())
-	if s == nil {
-		return
-	}
-	s.gen = l.gen
-	if s.mark&sawInit != 0 {
+	if open {
 		l.outcomes = append(l.outcomes, Outcome{Root: root, Kind: OutcomeResetTimeout})
 	}
 }
@@ -248,7 +271,9 @@ func (l *Ledger) addTask(i int) *taskTrees {
 		l.tasks = append(l.tasks, make([]*taskTrees, i+1-len(l.tasks))...)
 	}
 	t := &taskTrees{ring: newRing[uint64](min(startSlots, l.limit), l.limit)}
-	t.evictable = t.stray
+	if !l.timed {
+		t.evictable = t.stray
+	}
 	l.tasks[i] = t
 	return t
 }

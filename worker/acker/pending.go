@@ -46,18 +46,36 @@ func (p *Pending[T]) Add(seq uint64, v T) {
 // Put makes an entry for seq, which must have none, starts its time and returns
 // its zero value to be filled. The pointer is good until the next call.
 func (p *Pending[T]) Put(seq uint64) *T {
-	return &p.ring.claim(seq&track.SeqMask, p.gen).val
+	seq &= track.SeqMask
+	r := &p.ring
+	s := &r.slots[seq&r.mask]
+	if s.key != 0 {
+		s = r.makeRoom(seq)
+	}
+	s.key = seq | used
+	s.gen = p.gen
+	r.live++
+	r.newest = seq
+	return &s.val
 }
 
 // Take removes and returns the value under seq; ok is false if there is none,
 // as when an outcome comes after the time-out.
 func (p *Pending[T]) Take(seq uint64) (v T, ok bool) {
-	s := p.ring.get(seq & track.SeqMask)
+	seq &= track.SeqMask
+	r := &p.ring
+	if s := &r.slots[seq&r.mask]; s.key == seq|used {
+		v = s.val
+		s.empty()
+		r.live--
+		return v, true
+	}
+	s := r.get(seq)
 	if s == nil {
 		return v, false
 	}
 	v = s.val
-	p.ring.remove(s)
+	r.remove(s)
 	return v, true
 }
 

@@ -11,6 +11,8 @@ type AckerSpec struct {
 	Inbox *AckInbox
 	// Spouts maps spout tasks to their lanes.
 	Spouts map[storm.TaskID]Lane[*OutcomeBatch]
+	// Timed tells that Rotate is called once a message time-out.
+	Timed bool
 }
 
 // Acker follows trees and tells spouts how they end.
@@ -34,6 +36,9 @@ type outcomeOutbox struct {
 // NewAcker makes the executor.
 func NewAcker(s AckerSpec) *Acker {
 	x := &Acker{inbox: s.Inbox, ledger: acker.NewLedger()}
+	if s.Timed {
+		x.ledger = acker.NewTimedLedger()
+	}
 	x.init(s.Spec)
 	boxes := map[Lane[*OutcomeBatch]]*outcomeOutbox{}
 	for task, lane := range s.Spouts {

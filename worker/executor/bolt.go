@@ -169,8 +169,19 @@ func (x *Bolt) execute(b *Batch) error {
 	for i := range b.Tuples {
 		tp := &b.Tuples[i]
 		t := x.tasks[tp.Dst()-x.first]
-		if err := t.execute(tp); err != nil {
-			return err
+		x.current, x.doing = t.id, atExecute
+		x.input(tp.Origin()).executed++
+		if t.watched || x.sampler.take() {
+			if err := t.executeTimed(tp); err != nil {
+				return err
+			}
+		} else {
+			// A copy of the user's own, in one move: from the batch itself it
+			// would be two.
+			tuple := *tp
+			if err := t.bolt.Execute(tuple); err != nil {
+				return x.failure(err, "")
+			}
 		}
 		x.flushIfDue()
 	}
@@ -188,19 +199,6 @@ func (x *Bolt) release(b *Batch) {
 	}
 	b.Reset()
 	x.empties = append(x.empties, b)
-}
-
-func (t *boltTask) execute(tp *storm.Tuple) error {
-	x := t.x
-	x.current, x.doing = t.id, atExecute
-	x.input(tp.Origin()).executed++
-	if t.watched || x.sampler.take() {
-		return t.executeTimed(tp)
-	}
-	if err := t.bolt.Execute(*tp); err != nil {
-		return x.failure(err, "")
-	}
-	return nil
 }
 
 // input are the counts for tuples of an origin. Mostly it is the one asked for
@@ -250,7 +248,7 @@ func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 	tp.SetDst(to[0])
 	if parent := tp.Anchor(); parent.Root != 0 {
 		edge := t.c.edge()
-		tp.SetAnchor(track.Anchor{Root: parent.Root, Edge: edge})
+		tp.SetAnchor(track.Anchor{Root: parent.Root &^ track.First, Edge: edge})
 		t.x.children.add(parent, edge)
 	}
 	t.c.put(in.boxes[j], tp)
@@ -308,12 +306,12 @@ func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first tr
 	if first.Root != 0 {
 		if parents == nil {
 			edge := t.c.edge()
-			tp.SetAnchor(track.Anchor{Root: first.Root, Edge: edge})
+			tp.SetAnchor(track.Anchor{Root: first.Root &^ track.First, Edge: edge})
 			t.x.children.add(first, edge)
 		} else {
 			fresh := slices.Clone(parents)
 			for i := range fresh {
-				fresh[i].Edge = t.c.edge()
+				fresh[i] = track.Anchor{Root: parents[i].Root &^ track.First, Edge: t.c.edge()}
 				t.x.children.add(parents[i], fresh[i].Edge)
 			}
 			tp.SetAnchors(fresh)
@@ -323,8 +321,20 @@ func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first tr
 	t.c.put(box, tp)
 }
 
-// Done implements storm.BoltEmitter.
+// Done implements storm.BoltEmitter. The ack of an input with one root is
+// served here; settleTree is the rule.
 func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
+	if how != storm.SettleAck || more != nil || origin != t.x.origin || t.watched || t.sampled || t.late.n > 0 {
+		t.doneRare(how, origin, first, more)
+		return
+	}
+	t.x.count.acked++
+	if first.Root != 0 {
+		t.c.message(first.Root, acker.Message{Root: first.Root, Val: first.Edge ^ t.x.children.take(first)})
+	}
+}
+
+func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
 	if more == nil {
 		t.settleTree(how, first)
 	} else {
@@ -338,9 +348,7 @@ func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.
 	count := t.x.input(origin)
 	if how == storm.SettleAck {
 		count.acked++
-		if t.sampled || t.late.n > 0 {
-			t.observeAck(int(t.x.inputs[origin.ID]), first)
-		}
+		t.observeAck(int(t.x.inputs[origin.ID]), first)
 	} else {
 		count.failed++
 		t.late.take(first)
@@ -404,7 +412,9 @@ func (t *boltTask) Post(ctx context.Context, f func()) error {
 func (x *Bolt) Tick(tick storm.Tuple) {
 	for _, t := range x.tasks {
 		tick.SetDst(t.id)
-		if err := t.execute(&tick); err != nil {
+		x.enter(t.id, atExecute)
+		x.input(tick.Origin()).executed++
+		if err := t.executeTimed(&tick); err != nil {
 			panic(err)
 		}
 	}

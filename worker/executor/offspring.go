@@ -76,7 +76,7 @@ func (o *offspring) rotate(send func(root track.Root, sum uint64)) {
 	for input, b := range o.rest {
 		if o.gen-b.gen >= offspringRotations {
 			delete(o.rest, input)
-			send(input.Root, b.sum)
+			send(input.Root&^track.First, b.sum)
 		}
 	}
 }

@@ -105,15 +105,19 @@ func (o *output) acker(root track.Root) *ackOutbox {
 	if len(o.ackers) == 1 {
 		return o.ackers[0]
 	}
-	return o.ackers[acker.Choose(root, len(o.ackers))]
+	return o.ackers[acker.Choose(root&^track.First, len(o.ackers))]
 }
 
 // message sends m to the acker of root.
 func (o *output) message(root track.Root, m acker.Message) {
-	box := o.acker(root)
+	box := o.ackers[0]
+	if len(o.ackers) > 1 {
+		box = o.ackers[acker.Choose(root&^track.First, len(o.ackers))]
+	}
 	b := box.batch
-	b.Messages = append(b.Messages, m)
-	if n := len(b.Messages); n == 1 || n >= o.batchSize {
+	msgs := append(b.Messages, m)
+	b.Messages = msgs
+	if len(msgs) == 1 || len(msgs) >= o.batchSize {
 		o.ackQueued(box)
 	}
 }

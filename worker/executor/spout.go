@@ -21,6 +21,9 @@ type SpoutSpec struct {
 	// FirstSeq is where the sequence numbers of roots begin. Incarnations of
 	// a task must differ in it, so that no late ack meets a new tree.
 	FirstSeq uint64
+	// Timed tells that Rotate is called once a message time-out, here and in
+	// the ackers. Then the only tuple of a tree announces it, see track.First.
+	Timed bool
 	// IdleWait is the longest rest after a NextTuple that emitted nothing.
 	IdleWait time.Duration
 }
@@ -33,6 +36,7 @@ type Spout struct {
 	limit    int
 	firstSeq uint64
 	idleWait time.Duration
+	timed    bool
 	tasks    []*spoutTask
 	first    storm.TaskID
 	empties  []*OutcomeBatch
@@ -91,7 +95,7 @@ var _ storm.SpoutEmitter = (*spoutTask)(nil)
 func NewSpout(s SpoutSpec) *Spout {
 	x := &Spout{
 		inbox: s.Inbox, create: s.New, limit: s.MaxPending,
-		firstSeq: s.FirstSeq, idleWait: max(s.IdleWait, time.Microsecond), first: s.Tasks[0].ID,
+		firstSeq: s.FirstSeq, timed: s.Timed, idleWait: max(s.IdleWait, time.Microsecond), first: s.Tasks[0].ID,
 		timer: time.NewTimer(time.Hour),
 	}
 	x.init(s.Spec)
@@ -439,10 +443,18 @@ func (t *spoutTask) Emit(index int, id storm.Value, tp *storm.Tuple) []storm.Tas
 		t.instant = append(t.instant, instant{id, int32(index)})
 		return to
 	}
-	root, edge := t.root(), t.c.edge()
+	root := t.root()
+	if t.x.timed {
+		tp.SetAnchor(track.Anchor{Root: root | track.First})
+		t.c.put(in.boxes[j], tp)
+		t.begin(index, id, root)
+		return to
+	}
+	edge := t.c.edge()
 	tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
 	t.c.put(in.boxes[j], tp)
-	t.begin(index, id, root, edge)
+	t.begin(index, id, root)
+	t.announce(root, edge)
 	return to
 }
 
@@ -520,20 +532,25 @@ func (t *spoutTask) emitted(s *stream, index int, id storm.Value, root track.Roo
 	s.emitted++
 	s.transferred += uint64(len(to))
 	if root != 0 && len(to) > 0 {
-		t.begin(index, id, root, xor)
+		t.begin(index, id, root)
+		t.announce(root, xor)
 	} else if !id.IsNil() {
 		t.instant = append(t.instant, instant{id, int32(index)})
 	}
 }
 
-// begin notes a tree and announces it to its acker; xor are its first edges.
-func (t *spoutTask) begin(index int, id storm.Value, root track.Root, xor uint64) {
+// begin notes a tree.
+func (t *spoutTask) begin(index int, id storm.Value, root track.Root) {
 	tr := t.pending.Put(root.Seq())
 	tr.id = id
 	tr.stream = int32(index)
 	if t.sampler.take() {
 		tr.start = time.Since(epoch)
 	}
+}
+
+// announce tells the acker of a tree; xor are its first edges.
+func (t *spoutTask) announce(root track.Root, xor uint64) {
 	t.c.message(root, acker.Message{Root: root | acker.InitFlag, Val: xor})
 }
 

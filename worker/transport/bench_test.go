@@ -102,6 +102,23 @@ func BenchmarkLink(b *testing.B) {
 	}
 }
 
+// BenchmarkLatency sends one tuple and waits until it has come.
+func BenchmarkLatency(b *testing.B) {
+	came := make(chan struct{})
+	p, _ := testPair(b, DefaultConfig("t", "b"), &inbox{onTuples: func(_ WorkerID, _ ExecutorID, batch *Batch) {
+		batch.Release()
+		came <- struct{}{}
+	}})
+	ts := benchTuples(1, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.SendTuples(b.Context(), 7, ts); err != nil {
+			b.Fatal(err)
+		}
+		<-came
+	}
+}
+
 func benchLink(b *testing.B, size int, s2 bool) {
 	cfg := DefaultConfig("t", "b")
 	cfg.Compress = s2

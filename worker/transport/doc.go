@@ -18,6 +18,8 @@
 //   - Only the executor that sends to a slow executor waits: each destination
 //     has credits of its own. The reader of a connection never waits for
 //     anybody, since a sender sends no more than it has credits for.
+//   - A tuple that cannot be encoded, or whose value the other end's codec
+//     refuses, costs that tuple and no other.
 //   - If the remote worker dies, what it had not acknowledged is dropped and
 //     counted; the tuples time out and are replayed by their spout.
 //

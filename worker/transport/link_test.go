@@ -316,6 +316,45 @@ func TestGiantTuple(t *testing.T) {
 	}
 }
 
+// A value that only the other end cannot handle costs its tuple and nothing
+// else, credits included.
+func TestRefusedByCodec(t *testing.T) {
+	cfg := testConfig()
+	cfg.TupleCredits = 50
+	log := newErrorLog()
+	cfg.OnError = log.add
+	var got []int64
+	l := testListener(t, cfg, &inbox{onTuples: func(_ WorkerID, _ ExecutorID, b *Batch) {
+		for i := range b.Tuples {
+			got = append(got, b.Tuples[i].Int(0))
+		}
+		b.Release()
+	}})
+	cfg.Codecs = pointCodec{}
+	p := testPeer(t, cfg, dialTo(l))
+	o := testStreams().Origin(1, 0)
+	batch := numbered(0, 2)
+	for range 200 {
+		batch = append(batch, storm.NewTuple(o, 7, nil, storm.Int(2), storm.Any(point{})))
+	}
+	batch = append(batch, numbered(3, 2)...)
+	if n, err := p.SendTuples(t.Context(), 7, batch); err != nil || n != len(batch) {
+		t.Fatalf("%d sent: %v", n, err)
+	}
+	if err := p.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, []int64{0, 1, 3, 4}) {
+		t.Errorf("%v arrived", got)
+	}
+	if s := l.Stats(); s.Dropped != 200 || s.Tuples != 4 {
+		t.Errorf("%+v", s)
+	}
+	if got, want := log.wait(t), `from worker "a": dropped a tuple of component "words", stream "default": decode a foreign value: no codec is registered in this worker`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // A restarted worker has forgotten everything; the sender notices and goes on.
 func TestRestart(t *testing.T) {
 	cfg := testConfig()

@@ -173,6 +173,9 @@ func (s *session) decodeTuples(r *reader) {
 	at := len(b.Tuples)
 	b.Tuples = growTuples(b.Tuples, n)
 	kept := s.dec.tuples(r, ex, b.Tuples[at:])
+	if r.err != nil {
+		return // with b as long as it was touched, for discard to clear
+	}
 	b.Tuples = b.Tuples[:at+kept]
 	a.dropped += n - kept
 }

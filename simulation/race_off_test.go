@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulation
+
+// fewSeeds is how many seeds there are of each kind by default.
+const fewSeeds = 150
