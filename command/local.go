@@ -5,15 +5,19 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/local"
 	"github.com/stormring/stormring/storm"
 )
+
+const localName = "local"
 
 // localFlags are the flags that every topology has under `local`.
 type localFlags struct {
@@ -26,63 +30,87 @@ type localFlags struct {
 	metricsAddr string
 }
 
+func (f *localFlags) register(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.IntVar(&f.workers, "workers", 0, "run in `N` workers, connected by TCP (default: topology.workers, 1)")
+	flags.DurationVar(&f.runFor, "run-for", 0, "end the run after `TIME`, such as 30s (0: no limit)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.BoolVar(&f.debug, "debug", false, "log more")
+	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
+	flags.StringVar(&f.file, "config", "", "read `FILE` (default: the first storm.yaml in $STORM_CONF_DIR, ./conf if that is not set, or ~/.storm)")
+	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at `HOST:PORT`")
+	completeNothing(cmd, "workers", "run-for", "set", "metrics-addr")
+	mustComplete(cmd.MarkPersistentFlagFilename("config", "yaml", "yml"))
+}
+
+// local is the command `local`.
 func (e *env) local() *cobra.Command {
+	var f localFlags
 	cmd := &cobra.Command{
-		Use:   "local TOPOLOGY",
+		Use:   localName + " TOPOLOGY",
 		Short: "Run a topology on this machine, without any server",
 		Long: `Run a topology in this process until its input is processed, until --run-for
-has passed or until Ctrl-C; the last two first let what is under way finish.
-Each topology has flags of its own: stormring local TOPOLOGY --help.`,
+has passed or until Ctrl-C; the last two first let what is under way finish.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("which topology? stormring topologies lists them")
+				return usagef("which topology? %s topologies lists them", e.name)
 			}
 			_, err := e.definition(args[0])
 			return err
 		},
 	}
+	f.register(cmd)
 	for _, d := range e.program.Topologies {
-		cmd.AddCommand(e.localTopology(d))
+		cmd.AddCommand(e.localTopology(d, &f, cmd.PersistentFlags()))
 	}
 	return cmd
 }
 
-func (e *env) localTopology(d storm.Definition) *cobra.Command {
-	var f localFlags
+// localTopology is the command that runs d. shared are the flags that it gets
+// from `local`.
+func (e *env) localTopology(d storm.Definition, f *localFlags, shared *pflag.FlagSet) *cobra.Command {
 	own := flag.NewFlagSet(d.Name, flag.ContinueOnError)
 	build := d.Setup(own)
-	cmd := &cobra.Command{
-		Use:   d.Name,
-		Short: d.Summary,
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("workers") && f.workers < 1 {
-				return usagef("--workers is %d; it must be at least 1", f.workers)
-			}
-			base, top, err := f.layers()
-			if err != nil {
-				return err
-			}
-			instance, err := build(storm.Env{Args: args, Stdin: e.stdin})
-			if err != nil {
-				return err
-			}
-			return e.runLocal(cmd.Context(), local.Options{
-				Name: d.Name, Instance: instance, Base: base, Conf: top, RunFor: f.runFor, MetricsAddr: f.metricsAddr,
-			}, f)
-		},
+	cmd := &cobra.Command{Use: d.Name, Short: d.Summary, Args: cobra.ArbitraryArgs}
+	if err := distinct(own, shared); err != nil {
+		cmd.RunE = func(*cobra.Command, []string) error { return fmt.Errorf("topology %q: %w", d.Name, err) }
+		return cmd
 	}
-	flags := cmd.Flags()
-	flags.AddGoFlagSet(own)
-	flags.IntVar(&f.workers, "workers", 0, "number of workers, connected by TCP (default: topology.workers, 1)")
-	flags.DurationVar(&f.runFor, "run-for", 0, "end the run after so long, such as 30s (0: no limit)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	flags.BoolVar(&f.debug, "debug", false, "log more")
-	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as key=value; may be repeated")
-	flags.StringVar(&f.file, "config", "", "read this storm.yaml (default: $STORM_CONF_DIR, ./conf, ~/.storm)")
-	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at this host:port")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("workers") && f.workers < 1 {
+			return usagef("--workers is %d; it must be at least 1", f.workers)
+		}
+		base, top, err := f.layers()
+		if err != nil {
+			return err
+		}
+		instance, err := build(storm.Env{Args: args, Stdin: e.stdin})
+		if err != nil {
+			return err
+		}
+		return e.runLocal(cmd.Context(), local.Options{
+			Name: d.Name, Instance: instance, Base: base, Conf: top, RunFor: f.runFor, MetricsAddr: f.metricsAddr,
+		}, f)
+	}
+	cmd.Flags().AddGoFlagSet(own)
+	mustComplete(completeChoices(cmd, own))
 	return cmd
+}
+
+// distinct refuses a flag of a topology that is taken.
+func distinct(own *flag.FlagSet, shared *pflag.FlagSet) error {
+	var err error
+	own.VisitAll(func(f *flag.Flag) {
+		taken := shared.Lookup(f.Name) != nil || f.Name == "help" || f.Name == "h"
+		if len(f.Name) == 1 {
+			taken = taken || shared.ShorthandLookup(f.Name) != nil
+		}
+		if taken {
+			err = fmt.Errorf("its Setup declares flag %q, which every topology has already; give it another name", f.Name)
+		}
+	})
+	return err
 }
 
 // layers are the configuration below and above the topology's own: storm.yaml,
@@ -95,24 +123,32 @@ func (f *localFlags) layers() (base, top storm.Config, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if top, err = conf.ParseOverrides(f.settings); err != nil {
-		return nil, nil, usagef("%w", err)
+	if top, err = parseSettings(f.settings); err != nil {
+		return nil, nil, err
 	}
 	if f.workers > 0 {
 		top[string(storm.ConfTopologyWorkers)] = f.workers
 	}
-	if err := conf.Validate(top); err != nil {
-		return nil, nil, usagef("%w", err)
-	}
 	return file.All(), top, nil
 }
 
+// parseSettings reads and checks the values of -c.
+func parseSettings(pairs []string) (storm.Config, error) {
+	values, err := conf.ParseOverrides(pairs)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	if _, err := conf.Defaults().With("-c", values); err != nil {
+		return nil, usagef("%w", err)
+	}
+	return values, nil
+}
+
 // runLocal runs the topology, shows how it goes and prints its result.
-func (e *env) runLocal(ctx context.Context, opts local.Options, f localFlags) error {
-	restore := tuneGC()
-	defer restore()
+func (e *env) runLocal(ctx context.Context, opts local.Options, f *localFlags) error {
+	defer tuneGC()()
 	screen := newScreen(e.stderr, f.quiet)
-	level := slog.LevelWarn
+	level := slog.LevelInfo
 	if f.debug {
 		level = slog.LevelDebug
 	}
@@ -121,7 +157,7 @@ func (e *env) runLocal(ctx context.Context, opts local.Options, f localFlags) er
 	if err != nil {
 		return err
 	}
-	stopShow := screen.show(topology.Progress)
+	stopShow := screen.show(ctx, topology.Progress)
 	res, err := topology.Run(ctx)
 	stopShow()
 	if err != nil {
@@ -130,14 +166,18 @@ func (e *env) runLocal(ctx context.Context, opts local.Options, f localFlags) er
 	return e.finish(opts.Instance, res, f.quiet)
 }
 
+// finish prints the result, and on stderr what it is worth.
 func (e *env) finish(instance *storm.Instance, res local.Result, quiet bool) error {
 	if instance.Report != nil {
 		if err := instance.Report(e.stdout, res.Partial); err != nil {
 			return err
 		}
 	}
-	if res.Partial && (res.Interrupted || !quiet) {
-		fmt.Fprintln(e.stderr, "the result is partial: the run was ended before all input was processed")
+	switch {
+	case res.Interrupted && res.Partial:
+		fmt.Fprintln(e.stderr, "the result is partial: the run was interrupted before all input was processed")
+	case res.Partial && !quiet:
+		fmt.Fprintln(e.stderr, "the result is partial: --run-for ended the run before all input was processed")
 	}
 	if res.Undrained > 0 {
 		fmt.Fprintf(e.stderr, "%d tuples were still being processed when the run ended\n", res.Undrained)
@@ -151,19 +191,15 @@ func (e *env) finish(instance *storm.Instance, res local.Result, quiet bool) err
 	return nil
 }
 
-// tuneGC lets the heap grow further between collections than Go does by
+// gcPercent lets the heap grow further between collections than Go does by
 // itself: a topology's live heap is small against what streams through it.
-// GOGC and GOMEMLIMIT of the user win.
+const gcPercent = 400
+
+// tuneGC sets gcPercent, unless the user has set GOGC.
 func tuneGC() (restore func()) {
-	old := debug.SetGCPercent(gcPercent)
-	if old != defaultGCPercent {
-		debug.SetGCPercent(old)
+	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
+	old := debug.SetGCPercent(gcPercent)
 	return func() { debug.SetGCPercent(old) }
 }
-
-const (
-	defaultGCPercent = 100
-	gcPercent        = 400
-)

@@ -1,10 +1,10 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +16,8 @@ import (
 const (
 	liveEvery  = 200 * time.Millisecond // on a terminal
 	plainEvery = 5 * time.Second        // elsewhere
+	// anyWidth is the width of a terminal that does not tell.
+	anyWidth = 80
 )
 
 // screen is stderr with a progress line: one that changes in place on a
@@ -23,15 +25,25 @@ const (
 type screen struct {
 	out   io.Writer
 	quiet bool
-	live  bool
+	width func() int // columns of the terminal; nil if out is none
 
 	mu   sync.Mutex
 	line string // what stands in the last line now
 }
 
 func newScreen(out io.Writer, quiet bool) *screen {
+	s := &screen{out: out, quiet: quiet}
 	f, ok := out.(*os.File)
-	return &screen{out: out, quiet: quiet, live: ok && term.IsTerminal(int(f.Fd()))}
+	if ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		s.width = func() int {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width <= 0 {
+				return anyWidth
+			}
+			return width
+		}
+	}
+	return s
 }
 
 // Write prints log lines.
@@ -52,13 +64,47 @@ func (s *screen) erase() {
 	}
 }
 
-// show prints progress until the returned function is called.
-func (s *screen) show(progress func() local.Progress) (stop func()) {
+// put shows a line in place of the one before, or below it.
+func (s *screen) put(line string) {
+	if s.quiet {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.width == nil {
+		fmt.Fprintln(s.out, line)
+		return
+	}
+	s.erase()
+	s.line = cut(line, s.width())
+	fmt.Fprint(s.out, s.line)
+}
+
+// clear takes the line away.
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	s.line = ""
+}
+
+// cut shortens a line so that it leaves the last column free: a line that
+// wraps cannot be erased. All its characters are one column wide.
+func cut(line string, width int) string {
+	if r := []rune(line); len(r) >= width {
+		return string(r[:width-1])
+	}
+	return line
+}
+
+// show prints progress until the returned function is called, and says so when
+// ctx ends.
+func (s *screen) show(ctx context.Context, progress func() local.Progress) (stop func()) {
 	if s.quiet {
 		return func() {}
 	}
 	every := plainEvery
-	if s.live {
+	if s.width != nil {
 		every = liveEvery
 	}
 	done := make(chan struct{})
@@ -66,11 +112,15 @@ func (s *screen) show(progress func() local.Progress) (stop func()) {
 	running.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
+		interrupted := ctx.Done()
 		var last local.Progress
 		for {
 			select {
 			case <-done:
 				return
+			case <-interrupted:
+				interrupted = nil
+				fmt.Fprintln(s, "interrupted: finishing what is under way; once more ends at once")
 			case <-ticker.C:
 				p := progress()
 				s.put(progressLine(p, last))
@@ -81,77 +131,6 @@ func (s *screen) show(progress func() local.Progress) (stop func()) {
 	return func() {
 		close(done)
 		running.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.erase()
-		s.line = ""
+		s.clear()
 	}
-}
-
-func (s *screen) put(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.live {
-		fmt.Fprintln(s.out, line)
-		return
-	}
-	s.erase()
-	s.line = line
-	fmt.Fprint(s.out, line)
-}
-
-func progressLine(p, last local.Progress) string {
-	var parts []string
-	if p.Read >= 0 {
-		parts = append(parts, fmt.Sprintf("%3.0f %% read", 100*p.Read))
-	}
-	rate := 0.0
-	if span := (p.Elapsed - last.Elapsed).Seconds(); span > 0 {
-		rate = float64(p.Executed-last.Executed) / span
-	}
-	parts = append(parts, perSecond(rate), fmt.Sprintf("%d pending", p.Pending))
-	if p.P50 > 0 {
-		parts = append(parts, fmt.Sprintf("latency p50 %s p99 %s", round(p.P50), round(p.P99)))
-	}
-	if p.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", p.Failed))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// perSecond shows a rate with three digits.
-func perSecond(rate float64) string {
-	switch {
-	case rate >= 1e6:
-		return fmt.Sprintf("%.3g M tuples/s", rate/1e6)
-	case rate >= 1e4:
-		return fmt.Sprintf("%.3g k tuples/s", rate/1e3)
-	default:
-		return fmt.Sprintf("%.0f tuples/s", rate)
-	}
-}
-
-// round keeps three digits or so of a duration.
-func round(d time.Duration) time.Duration {
-	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
-		if d >= unit*10 {
-			return d.Round(unit / 100)
-		}
-	}
-	return d.Round(10 * time.Nanosecond)
-}
-
-func summary(res local.Result) string {
-	p := res.Totals
-	text := fmt.Sprintf("%d tuples executed in %s", p.Executed, round(res.Took))
-	if s := res.Took.Seconds(); s > 0 {
-		text += ", " + perSecond(float64(p.Executed)/s)
-	}
-	if p.Failed > 0 {
-		text += fmt.Sprintf(", %d trees failed", p.Failed)
-	}
-	if res.Restarts > 0 {
-		text += fmt.Sprintf(", workers restarted %d times", res.Restarts)
-	}
-	return text
 }

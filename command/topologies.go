@@ -11,9 +11,10 @@ import (
 func (e *env) topologies() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "topologies",
-		Short: "List the topologies of this program",
-		Args:  noArgs,
+		Use:               "topologies",
+		Short:             "List the topologies of this program",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return e.topologiesJSON()
@@ -46,12 +47,4 @@ func (e *env) printJSON(v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// noArgs refuses arguments as wrong usage.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
-	}
-	return nil
 }

@@ -40,19 +40,25 @@ func readVersion() versionInfo {
 	return v
 }
 
+func versionLine(name string) string {
+	v := readVersion()
+	return fmt.Sprintf("%s %s (Storm %s interface, %s, %s)", name, v.Version, v.Storm, v.Go, v.Platform)
+}
+
+// version is the command `version`.
 func (e *env) version() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
+		Use:               "version",
+		Short:             "Print the version",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
 			if asJSON {
-				return e.printJSON(v)
+				return e.printJSON(readVersion())
 			}
-			fmt.Fprintf(e.stdout, "stormring %s (Storm %s interface, %s, %s)\n", v.Version, v.Storm, v.Go, v.Platform)
-			return nil
+			_, err := fmt.Fprintln(e.stdout, versionLine(e.name))
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -134,8 +134,8 @@ func ackAll(f *fake, t storm.Tuple) error {
 }
 
 // pair is one spout and one bolt that gets its tuples.
-func pair(t testing.TB, spout, bolt fake, add ...func(*storm.TopologyBuilder)) *storm.Topology {
-	t.Helper()
+func pair(tb testing.TB, spout, bolt fake, add ...func(*storm.TopologyBuilder)) *storm.Topology {
+	tb.Helper()
 	b := storm.NewTopologyBuilder()
 	b.SetSpout("spout", spoutOf(spout), 1)
 	b.SetBolt("bolt", boltOf(bolt), 1).ShuffleGrouping("spout")
@@ -144,18 +144,18 @@ func pair(t testing.TB, spout, bolt fake, add ...func(*storm.TopologyBuilder)) *
 	}
 	top, err := b.Build()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return top
 }
 
 // launch makes a topology whose workers are connected in memory.
-func launch(t testing.TB, top *storm.Topology, opts Options) *Topology {
-	t.Helper()
+func launch(tb testing.TB, top *storm.Topology, opts Options) *Topology {
+	tb.Helper()
 	opts.Name, opts.Instance = "life", &storm.Instance{Topology: top}
 	running, err := New(opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	newMemory().use(running)
 	return running

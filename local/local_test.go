@@ -136,6 +136,7 @@ func TestEveryTupleOnceWhateverTheWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		for _, ackers := range []int{0, 1, 3} {
 			t.Run(fmt.Sprintf("%d workers, %d ackers", workers, ackers), func(t *testing.T) {
+				t.Parallel()
 				var acks, seen tally
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()

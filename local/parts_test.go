@@ -225,8 +225,8 @@ func (b *ender) process(attempt, leaf, text storm.Value, bit func(leaf int64) in
 
 const spoutTasks = 4
 
-func trialTopology(t testing.TB, tr *truth, strict bool) *storm.Topology {
-	t.Helper()
+func trialTopology(tb testing.TB, tr *truth, strict bool) *storm.Topology {
+	tb.Helper()
 	b := storm.NewTopologyBuilder()
 	newSpout := func() storm.Spout { return &feeder{tr: tr, strict: strict} }
 	newEnd := func() storm.BasicBolt { return &ender{tr: tr} }
@@ -238,7 +238,7 @@ func trialTopology(t testing.TB, tr *truth, strict bool) *storm.Topology {
 	b.SetBasicBolt("audit", newEnd, auditTasks).AllGrouping("split")
 	top, err := b.Build()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return top
 }

@@ -112,7 +112,7 @@ func (s *slot) once(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = false
 	s.mu.Unlock()
-	if _, ok := errors.AsType[*executor.Failure](err); err != nil && !ok {
+	if _, ok := errors.AsType[*executor.TaskError](err); err != nil && !ok {
 		s.t.log.Error("worker failed", "worker", s.index, "error", err)
 	}
 	return err

@@ -44,8 +44,9 @@ type attempt struct {
 	over   string
 }
 
-func newTruth(t testing.TB, seed uint64, ids int, c *chaos) *truth {
-	return &truth{t: t, seed: seed, ids: ids, chaos: c, sources: map[storm.TaskID]*source{}, attempts: make([]attempt, 1)}
+func newTruth(tb testing.TB, seed uint64, ids int, c *chaos) *truth {
+	tb.Helper()
+	return &truth{t: tb, seed: seed, ids: ids, chaos: c, sources: map[storm.TaskID]*source{}, attempts: make([]attempt, 1)}
 }
 
 func (tr *truth) errorf(format string, args ...any) {

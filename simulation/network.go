@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"slices"
+
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
@@ -123,8 +125,7 @@ func (n *network) tidy(q *queue) {
 // crash drops what dies with p: all that is under way to it, and of what it has
 // sent the end, from anywhere on.
 func (n *network) crash(w *World, p *process) {
-	for i := len(n.busy) - 1; i >= 0; i-- {
-		q := n.busy[i]
+	for _, q := range slices.Backward(n.busy) { // tidy moves those that were seen
 		if q.from.home == p && q.to.home != p {
 			q.messages = q.messages[:w.rng.IntN(len(q.messages)+1)]
 		}

@@ -124,8 +124,8 @@ func TestSameSeedSameWorld(t *testing.T) {
 	c := worlds["everything"]
 	c.Seed = 7
 	var first, second []string
-	run(t, c, func(line string) { first = append(first, line) })   //nolint:errcheck // the trace tells
-	run(t, c, func(line string) { second = append(second, line) }) //nolint:errcheck // the trace tells
+	run(t, c, func(line string) { first = append(first, line) })
+	run(t, c, func(line string) { second = append(second, line) })
 	if len(first) < 1000 || !slices.Equal(first, second) {
 		t.Errorf("traces of %d and %d lines differ", len(first), len(second))
 	}

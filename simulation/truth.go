@@ -153,6 +153,7 @@ func (w *World) end(t *task, tr *tree, how ending) {
 		w.Counts.Failed++
 	case endTimedOut:
 		w.Counts.TimedOut++
+	case endLost:
 	}
 	tr.source.replay = append(tr.source.replay, tr.message)
 }

@@ -86,7 +86,7 @@ func (l *errorLog) admit(task storm.TaskID, now time.Time) (hidden int, ok bool)
 }
 
 // failure publishes the end of an executor, past any throttling.
-func (l *errorLog) failure(f *executor.Failure) {
+func (l *errorLog) failure(f *executor.TaskError) {
 	text := fmt.Sprintf("%s: %v", f.Doing, f.Err)
 	attrs := []any{"component", f.Component, "task", int(f.Task), "doing", f.Doing, "error", f.Err}
 	if f.Stack != "" {

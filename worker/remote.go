@@ -48,7 +48,7 @@ type links struct {
 	w        *Worker
 	network  *Network
 	config   transport.Config
-	ctx      context.Context // of sends; ends when waiting makes no sense
+	ctx      context.Context //nolint:containedctx // of sends by executors; ends when waiting makes no sense
 	cancel   context.CancelFunc
 	peers    map[int]*transport.Peer
 	listener *transport.Listener

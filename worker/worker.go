@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,7 +69,7 @@ type Worker struct {
 	start  time.Time
 	due    []timer
 	failed chan error
-	taskCt context.Context
+	taskCt context.Context //nolint:containedctx // handed to every task; ends when the worker stops
 	cancel context.CancelFunc
 }
 
@@ -107,10 +108,11 @@ func New(spec Spec) (*Worker, error) {
 
 // Run runs the worker until ctx ends or a component fails, then stops it in
 // order: spouts, bolts, ackers, connections. The error is an
-// *executor.Failure if a component caused the end, and nil after ctx.
+// *executor.TaskError if a component caused the end, and nil after ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.cancel()
-	defer context.AfterFunc(ctx, func() { w.stopping.Store(true) })()
+	unwatch := context.AfterFunc(ctx, func() { w.stopping.Store(true) })
+	defer unwatch()
 	if w.links != nil {
 		defer w.links.close()
 		if err := w.links.open(); err != nil {
@@ -145,7 +147,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) runUnit(u *unit) {
 	defer close(u.done)
 	if err := u.exec.Run(); err != nil {
-		if f, ok := errors.AsType[*executor.Failure](err); ok {
+		if f, ok := errors.AsType[*executor.TaskError](err); ok {
 			w.errors.failure(f)
 		}
 		w.failed <- err
@@ -227,9 +229,9 @@ func (w *Worker) startHooks() error {
 
 func (w *Worker) stopHooks() error {
 	var errs []error
-	for i := len(w.hooks) - 1; i >= 0; i-- {
-		if err := w.hooks[i].Shutdown(); err != nil {
-			errs = append(errs, fmt.Errorf("worker hook %T: shutdown: %w", w.hooks[i], err))
+	for _, h := range slices.Backward(w.hooks) {
+		if err := h.Shutdown(); err != nil {
+			errs = append(errs, fmt.Errorf("worker hook %T: shutdown: %w", h, err))
 		}
 	}
 	w.hooks = nil

@@ -49,9 +49,9 @@ type Spec struct {
 	Logger *slog.Logger
 }
 
-// Failure ends an executor: user code panicked or returned an error where that
+// TaskError ends an executor: user code panicked or returned an error where that
 // is final.
-type Failure struct {
+type TaskError struct {
 	Component string
 	Task      storm.TaskID
 	Doing     string // what the task was doing, such as "Execute"
@@ -61,12 +61,12 @@ type Failure struct {
 }
 
 // Error says which component's task failed at what, and why.
-func (f *Failure) Error() string {
+func (f *TaskError) Error() string {
 	return fmt.Sprintf("component %q task %d: %s: %v", f.Component, f.Task, f.Doing, f.Err)
 }
 
 // Unwrap is Err.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *TaskError) Unwrap() error { return f.Err }
 
 // Flow counts the tuples that an executor has sent to bolts and executed, so
 // that an observer can tell when a topology is at rest: Sent of an emission is
@@ -99,7 +99,7 @@ func (c *core) Flow() *Flow { return &c.flow }
 // Executor is what a worker runs.
 type Executor interface {
 	// Run runs the tasks until the inbox is closed, then cleans them up. The
-	// error is a *Failure.
+	// error is a *TaskError.
 	Run() error
 	Flow() *Flow
 	// QueueLen and QueueLimit are the fill of the inbox, in items.
@@ -109,7 +109,7 @@ type Executor interface {
 	Close()
 }
 
-// guard runs f; a panic in user code becomes a Failure, and a stopping worker
+// guard runs f; a panic in user code becomes a TaskError, and a stopping worker
 // ends f quietly.
 func (c *core) guard(f func() error) (err error) {
 	defer func() {
@@ -117,7 +117,7 @@ func (c *core) guard(f func() error) (err error) {
 		case nil:
 		case stopped:
 			err = nil
-		case *Failure:
+		case *TaskError:
 			err = r
 		case *storm.UsageError:
 			err = c.failure(r, "")
@@ -131,7 +131,7 @@ func (c *core) guard(f func() error) (err error) {
 }
 
 func (c *core) failure(err error, stack string) error {
-	return &Failure{Component: c.Component, Task: c.current, Doing: activities[c.doing], Err: err, Stack: stack}
+	return &TaskError{Component: c.Component, Task: c.current, Doing: activities[c.doing], Err: err, Stack: stack}
 }
 
 // activity is what a task is doing.

@@ -236,7 +236,7 @@ func TestCleanupGoesOnAfterAnError(t *testing.T) {
 }
 
 func TestFailureText(t *testing.T) {
-	f := &executor.Failure{Component: "count", Task: 7, Doing: "Execute", Err: errBroken, Stack: "goroutine 1"}
+	f := &executor.TaskError{Component: "count", Task: 7, Doing: "Execute", Err: errBroken, Stack: "goroutine 1"}
 	if got := f.Error(); got != `component "count" task 7: Execute: broken` {
 		t.Errorf("text is %q", got)
 	}

@@ -289,12 +289,12 @@ func (r *rig) flows() (sent, done uint64) {
 	return sent, done
 }
 
-// failure is how the executor of a component ended, which must be a Failure.
-func (r *rig) failure(component string) *executor.Failure {
+// failure is how the executor of a component ended, which must be a TaskError.
+func (r *rig) failure(component string) *executor.TaskError {
 	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, ok := errors.AsType[*executor.Failure](r.ended[component])
+	f, ok := errors.AsType[*executor.TaskError](r.ended[component])
 	if !ok {
 		r.t.Fatalf("%q ended with %v", component, r.ended[component])
 	}
