@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -57,13 +58,18 @@ type Options struct {
 	Runs   int
 	Rate   int // overrides the rate of the latency scenarios; 0 keeps it
 	// Raw has the floor measured too, in turn with the scenario.
-	Raw  bool
+	Raw bool
+	// Conf lies on top of the scenarios' own configuration.
 	Conf storm.Config
+	// Begin, if set, is told of every run as it begins; runs count from 0.
+	Begin func(scenario string, run int)
 }
 
 // Result is what a scenario showed: medians over the runs.
 type Result struct {
-	Scenario       string  `json:"scenario"`
+	Scenario string `json:"scenario"`
+	// Rate is how many tuples/s were asked for; 0 is as many as can be.
+	Rate           int     `json:"rate,omitempty"`
 	TuplesPerSec   float64 `json:"tuples_per_sec"`
 	CPUNanos       float64 `json:"cpu_ns_per_tuple"`
 	AllocsPerTuple float64 `json:"allocs_per_tuple"`
@@ -79,53 +85,87 @@ type Result struct {
 	Ratio           float64 `json:"ratio,omitempty"`
 	// OtherCPU is the share of the machine that other processes used.
 	OtherCPU float64 `json:"other_cpu"`
-	Runs     int     `json:"runs"`
+}
+
+// Settings are what the figures of a report depend on.
+type Settings struct {
+	Seconds       float64      `json:"seconds_per_run"`
+	WarmUpSeconds float64      `json:"warm_up_seconds"`
+	Runs          int          `json:"runs"`
+	MaxPending    int          `json:"max_spout_pending"` // of the acked scenarios
+	Conf          storm.Config `json:"conf,omitempty"`
 }
 
 // Report is what Run returns.
 type Report struct {
-	Machine Machine  `json:"machine"`
-	Seconds float64  `json:"seconds_per_run"`
-	Results []Result `json:"results"`
+	Machine  Machine  `json:"machine"`
+	Settings Settings `json:"settings"`
+	Results  []Result `json:"results"`
 }
 
-// Run measures the scenarios one after the other.
+// Run measures the scenarios one after the other. The report is of those that
+// were finished, whatever the error.
 func Run(ctx context.Context, scenarios []Scenario, o Options) (Report, error) {
-	report := Report{Machine: ReadMachine(), Seconds: o.Time.Seconds()}
+	o.Runs = max(o.Runs, 1)
+	report := Report{
+		Machine: ReadMachine(),
+		Settings: Settings{
+			Seconds: o.Time.Seconds(), WarmUpSeconds: o.WarmUp.Seconds(), Runs: o.Runs, MaxPending: maxPending, Conf: o.Conf,
+		},
+		Results: []Result{},
+	}
 	for _, s := range scenarios {
+		if o.Rate > 0 && s.shape.rate > 0 {
+			s.shape.rate = o.Rate
+		}
 		var runs []Result
-		for range max(o.Runs, 1) {
-			r, err := s.once(ctx, o)
+		for i := range o.Runs {
+			if o.Begin != nil {
+				o.Begin(s.Name, i)
+			}
+			r, err := s.run(ctx, o)
 			if err != nil {
 				return report, fmt.Errorf("scenario %q: %w", s.Name, err)
 			}
-			if floor := s.shape.floor(); o.Raw && floor != nil {
-				raw, err := measureRaw(ctx, floor, o)
-				if err != nil {
-					return report, err
-				}
-				r.RawTuplesPerSec, r.RawCPUNanos = raw.TuplesPerSec, raw.CPUNanos
-				r.Ratio = r.TuplesPerSec / raw.TuplesPerSec
-			}
 			runs = append(runs, r)
 		}
-		report.Results = append(report.Results, median(s.Name, runs))
+		r := median(runs)
+		r.Scenario, r.Rate = s.Name, s.shape.rate
+		report.Results = append(report.Results, r)
 	}
 	return report, nil
 }
 
-// once is one run.
-func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
-	sh := s.shape
-	if o.Rate > 0 && sh.rate > 0 {
-		sh.rate = o.Rate
+// run is one run, and one of the floor if wanted.
+func (s Scenario) run(ctx context.Context, o Options) (Result, error) {
+	r, err := s.once(ctx, o)
+	floor := s.shape.floor()
+	if err != nil || !o.Raw || floor == nil {
+		return r, err
 	}
-	m := &meter{}
-	instance, err := sh.instance(m)
+	raw, err := measureRaw(ctx, floor, o)
+	if err != nil {
+		return r, fmt.Errorf("the floor: %w", err)
+	}
+	r.RawTuplesPerSec, r.RawCPUNanos = raw.TuplesPerSec, raw.CPUNanos
+	r.Ratio = r.TuplesPerSec / raw.TuplesPerSec
+	return r, nil
+}
+
+// drainFor is how long the end of a run waits for tuples under way; nobody
+// needs them.
+const drainFor = time.Second
+
+// once runs the topology once.
+func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
+	m := &meter{start: time.Now()}
+	instance, err := s.shape.instance(m)
 	if err != nil {
 		return Result{}, err
 	}
-	topology, err := local.New(local.Options{Name: "bench-" + s.Name, Instance: instance, Conf: o.Conf, DrainFor: time.Second, Logger: slog.New(slog.DiscardHandler)})
+	topology, err := local.New(local.Options{
+		Name: "bench-" + s.Name, Instance: instance, Conf: o.Conf, DrainFor: drainFor, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return Result{}, err
 	}
@@ -140,7 +180,6 @@ func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
 	if runErr != nil {
 		return Result{}, runErr
 	}
-	r.Scenario = s.Name
 	return r, err
 }
 
@@ -187,29 +226,30 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // median takes each figure's median over the runs.
-func median(name string, runs []Result) Result {
+func median(runs []Result) Result {
 	pick := func(get func(Result) float64) float64 {
 		v := make([]float64, len(runs))
 		for i, r := range runs {
 			v[i] = get(r)
 		}
 		slices.Sort(v)
-		return v[len(v)/2]
+		return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	}
+	whole := func(get func(Result) int64) int64 {
+		return int64(math.Round(pick(func(r Result) float64 { return float64(get(r)) })))
 	}
 	return Result{
-		Scenario:        name,
 		TuplesPerSec:    pick(func(r Result) float64 { return r.TuplesPerSec }),
 		CPUNanos:        pick(func(r Result) float64 { return r.CPUNanos }),
 		AllocsPerTuple:  pick(func(r Result) float64 { return r.AllocsPerTuple }),
 		BytesPerTuple:   pick(func(r Result) float64 { return r.BytesPerTuple }),
-		P50Nanos:        int64(pick(func(r Result) float64 { return float64(r.P50Nanos) })),
-		P99Nanos:        int64(pick(func(r Result) float64 { return float64(r.P99Nanos) })),
-		MaxNanos:        int64(pick(func(r Result) float64 { return float64(r.MaxNanos) })),
-		ResidentBytes:   int64(pick(func(r Result) float64 { return float64(r.ResidentBytes) })),
+		P50Nanos:        whole(func(r Result) int64 { return r.P50Nanos }),
+		P99Nanos:        whole(func(r Result) int64 { return r.P99Nanos }),
+		MaxNanos:        whole(func(r Result) int64 { return r.MaxNanos }),
+		ResidentBytes:   whole(func(r Result) int64 { return r.ResidentBytes }),
 		RawTuplesPerSec: pick(func(r Result) float64 { return r.RawTuplesPerSec }),
 		RawCPUNanos:     pick(func(r Result) float64 { return r.RawCPUNanos }),
 		Ratio:           pick(func(r Result) float64 { return r.Ratio }),
 		OtherCPU:        pick(func(r Result) float64 { return r.OtherCPU }),
-		Runs:            len(runs),
 	}
 }

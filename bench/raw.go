@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/stormring/stormring/worker/queue"
 )
@@ -35,7 +36,7 @@ func (sh shape) floor() func(ctx context.Context, m *meter) {
 }
 
 func measureRaw(ctx context.Context, floor func(context.Context, *meter), o Options) (Result, error) {
-	m := &meter{}
+	m := &meter{start: time.Now()}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup

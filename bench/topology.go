@@ -16,6 +16,7 @@ const publishEvery = 512
 
 // meter is what the components of a running scenario report to.
 type meter struct {
+	start   time.Time    // emission times count from it
 	count   atomic.Int64 // trees completed, or tuples arrived if none is tracked
 	latency atomic.Pointer[latencies]
 }
@@ -77,9 +78,6 @@ func (sh shape) instance(m *meter) (*storm.Instance, error) {
 	return &storm.Instance{Topology: t, Conf: conf}, nil
 }
 
-// start is what emission times count from.
-var start = time.Now()
-
 type spout struct {
 	storm.BaseSpout
 	shape
@@ -99,7 +97,7 @@ func (s *spout) Open(_ *storm.TopologyContext, out *storm.SpoutOutputCollector) 
 	s.out = out
 	if s.rate > 0 {
 		s.spacing = time.Second / time.Duration(s.rate)
-		s.due = time.Since(start)
+		s.due = time.Since(s.meter.start)
 	}
 	return nil
 }
@@ -108,7 +106,7 @@ func (s *spout) NextTuple() error {
 	s.n++
 	n := s.n
 	if s.rate > 0 {
-		now := time.Since(start)
+		now := time.Since(s.meter.start)
 		if now < s.due {
 			return nil
 		}
@@ -173,7 +171,7 @@ func (b *sink) Execute(t storm.Tuple) error {
 	b.bytes += len(t.String(0))
 	if b.rate > 0 {
 		if l := b.meter.latency.Load(); l != nil {
-			l.add(int64(time.Since(start)) - t.Int(1))
+			l.add(int64(time.Since(b.meter.start)) - t.Int(1))
 		}
 	}
 	b.out.Ack(&t)

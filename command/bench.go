@@ -1,6 +1,9 @@
 package command
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -9,34 +12,51 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stormring/stormring/bench"
-	"github.com/stormring/stormring/internal/conf"
+)
+
+const (
+	// raw is what --compare can compare with.
+	raw = "raw"
+	// maxRate is the most that --rate can ask for: one tuple a nanosecond.
+	maxRate = int(time.Second)
+	// busy is the share of the machine in other hands from which on figures
+	// are in doubt.
+	busy = 0.1
 )
 
 type benchFlags struct {
 	opts     bench.Options
 	asJSON   bool
+	quiet    bool
 	compare  string
 	settings []string
 }
 
+// bench is the command `bench`.
 func (e *env) bench() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO…]",
 		Short: "Measure the runtime on this machine",
-		Long:  "Measure the runtime on this machine. Scenarios, all by default:\n\n" + scenarioList(),
+		Long: "Measure the runtime on this machine. Scenarios, all by default:\n\n" + scenarioList() + `
+CPU time, allocations and bytes are per tuple, or per tree of tuples where they
+are acked. Latency is from emit to the last bolt, at --rate.`,
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.runBench(cmd, args, f)
+			return e.runBench(cmd.Context(), args, f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.opts.Time, "time", 3*time.Second, "time of each run")
-	flags.DurationVar(&f.opts.WarmUp, "warm-up", time.Second, "time before each run that does not count")
-	flags.IntVar(&f.opts.Runs, "runs", 3, "runs of each scenario; the medians are shown")
-	flags.IntVar(&f.opts.Rate, "rate", 0, "tuples/s of the latency scenarios (default 1000)")
-	flags.StringVar(&f.compare, "compare", "", `"raw" measures the bare hand-off beside it`)
+	flags.DurationVar(&f.opts.Time, "time", 3*time.Second, "`TIME` of each run")
+	flags.DurationVar(&f.opts.WarmUp, "warm-up", time.Second, "`TIME` before each run that does not count")
+	flags.IntVar(&f.opts.Runs, "runs", 3, "run each scenario `N` times and show the medians")
+	flags.IntVar(&f.opts.Rate, "rate", 1000, "`N` tuples/s in the latency scenarios")
+	flags.StringVar(&f.compare, "compare", "", "raw: measure the bare hand-off in turn with the scenarios that have one, as `FLOOR`")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as key=value; may be repeated")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
+	completeNothing(cmd, "time", "warm-up", "runs", "rate", "set")
+	mustComplete(cmd.RegisterFlagCompletionFunc("compare", cobra.FixedCompletions([]cobra.Completion{raw}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -48,37 +68,67 @@ func scenarioList() string {
 	return b.String()
 }
 
-func (e *env) runBench(cmd *cobra.Command, names []string, f benchFlags) error {
+func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var list []cobra.Completion
+	for _, s := range bench.Scenarios() {
+		list = append(list, cobra.CompletionWithDesc(s.Name, s.Summary))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (e *env) runBench(ctx context.Context, names []string, f benchFlags) error {
 	chosen, err := chooseScenarios(names)
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.compare != "" && f.compare != "raw":
-		return usagef("--compare is %q; only raw can be compared with", f.compare)
-	case f.opts.Time <= 0 || f.opts.WarmUp < 0:
-		return usagef("--time must be positive and --warm-up must not be negative")
-	case f.opts.Runs < 1:
-		return usagef("--runs is %d; it must be at least 1", f.opts.Runs)
-	case f.opts.Rate < 0:
-		return usagef("--rate is %d; it must not be negative", f.opts.Rate)
+	if err := f.check(); err != nil {
+		return err
 	}
-	f.opts.Raw = f.compare == "raw"
-	if f.opts.Conf, err = conf.ParseOverrides(f.settings); err != nil {
-		return usagef("%w", err)
+	if f.opts.Conf, err = parseSettings(f.settings); err != nil {
+		return err
 	}
 	defer tuneGC()()
-	report, err := bench.Run(cmd.Context(), chosen, f.opts)
-	if cmd.Context().Err() != nil {
-		return errInterrupted
+	screen := newScreen(e.stderr, f.quiet)
+	f.opts.Begin = func(scenario string, run int) {
+		screen.put(fmt.Sprintf("%s, run %d of %d", scenario, run+1, f.opts.Runs))
 	}
-	if err != nil {
+	report, err := bench.Run(ctx, chosen, f.opts)
+	screen.clear()
+	interrupted := err != nil && errors.Is(err, context.Cause(ctx))
+	if err != nil && !interrupted {
 		return err
 	}
 	if f.asJSON {
-		return e.printJSON(report)
+		err = e.printJSON(report)
+	} else if len(report.Results) > 0 {
+		err = e.printBench(report, f.opts.Raw)
 	}
-	return e.printBench(report, f.opts.Raw)
+	if !f.quiet {
+		e.warnOfOthers(report)
+	}
+	if interrupted {
+		fmt.Fprintf(e.stderr, "the result is partial: interrupted after %d of %d scenarios\n", len(report.Results), len(chosen))
+		return errInterrupted
+	}
+	return err
+}
+
+// check refuses values that make no sense, and takes over those that do.
+func (f *benchFlags) check() error {
+	switch {
+	case f.compare != "" && f.compare != raw:
+		return usagef("--compare is %q; only %s can be compared with", f.compare, raw)
+	case f.opts.Time <= 0:
+		return usagef("--time is %s; it must be positive", f.opts.Time)
+	case f.opts.WarmUp < 0:
+		return usagef("--warm-up is %s; it must not be negative", f.opts.WarmUp)
+	case f.opts.Runs < 1:
+		return usagef("--runs is %d; it must be at least 1", f.opts.Runs)
+	case f.opts.Rate < 1 || f.opts.Rate > maxRate:
+		return usagef("--rate is %d; it must be from 1 to %d", f.opts.Rate, maxRate)
+	}
+	f.opts.Raw = f.compare == raw
+	return nil
 }
 
 func chooseScenarios(names []string) ([]bench.Scenario, error) {
@@ -86,46 +136,81 @@ func chooseScenarios(names []string) ([]bench.Scenario, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
+	byName := map[string]bench.Scenario{}
+	known := make([]string, len(all))
+	for i, s := range all {
+		byName[s.Name] = s
+		known[i] = s.Name
+	}
 	var chosen []bench.Scenario
 	for _, name := range names {
-		found := false
-		for _, s := range all {
-			if s.Name == name {
-				chosen = append(chosen, s)
-				found = true
-			}
+		s, ok := byName[name]
+		if !ok {
+			return nil, usagef("there is no scenario %q; there are %s", name, strings.Join(known, ", "))
 		}
-		if !found {
-			return nil, usagef("there is no scenario %q; there are\n%s", name, strings.TrimRight(scenarioList(), "\n"))
-		}
+		chosen = append(chosen, s)
 	}
 	return chosen, nil
 }
 
-func (e *env) printBench(r bench.Report, raw bool) error {
-	fmt.Fprintf(e.stdout, "%s, %d cores, %s %s, %s, GOGC=%d; medians of %d runs of %.3gs\n\n",
-		r.Machine.CPU, r.Machine.Cores, r.Machine.OS, r.Machine.Kernel, r.Machine.Go, r.Machine.GOGC, r.Results[0].Runs, r.Seconds)
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "scenario\tM tuples/s\tCPU ns\tallocs\tB\tp50\tp99\tmax\tRSS MiB\tothers' CPU\t"
-	if raw {
-		head += "raw M/s\traw CPU ns\tof raw\t"
-	}
-	fmt.Fprintln(w, head)
+// warnOfOthers says so if the machine was not left alone.
+func (e *env) warnOfOthers(r bench.Report) {
+	most := 0.0
 	for _, s := range r.Results {
-		fmt.Fprintf(w, "%s\t%.3f\t%.1f\t%.3f\t%.1f\t%s\t%s\t%s\t%.0f\t%.0f %%\t", s.Scenario, s.TuplesPerSec/1e6, s.CPUNanos, s.AllocsPerTuple, s.BytesPerTuple,
-			latency(s.P50Nanos), latency(s.P99Nanos), latency(s.MaxNanos), float64(s.ResidentBytes)/(1<<20), 100*s.OtherCPU)
-		if raw && s.RawTuplesPerSec > 0 {
-			fmt.Fprintf(w, "%.3f\t%.1f\t%.0f %%\t", s.RawTuplesPerSec/1e6, s.RawCPUNanos, 100*s.Ratio)
-		}
-		fmt.Fprintln(w)
+		most = max(most, s.OtherCPU)
 	}
-	return w.Flush()
+	if most >= busy {
+		fmt.Fprintf(e.stderr, "other processes used up to %.0f %% of the machine; alone, the figures would be better\n", 100*most)
+	}
 }
 
-// latency shows nanoseconds, or nothing where none was measured.
+func (e *env) printBench(r bench.Report, withRaw bool) error {
+	m, s := r.Machine, r.Settings
+	runs := fmt.Sprintf("one run of %.3g s", s.Seconds)
+	if s.Runs > 1 {
+		runs = fmt.Sprintf("medians of %d runs of %.3g s", s.Runs, s.Seconds)
+	}
+	fmt.Fprintf(e.stdout, "%s, %d cores, %s %s, %s, GOGC=%d; %s after %.3g s\n\n", m.CPU, m.Cores, m.OS, m.Kernel, m.Go, m.GOGC, runs, s.WarmUpSeconds)
+	widest := 0
+	for _, s := range r.Results {
+		widest = max(widest, len(s.Scenario))
+	}
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := []string{strings.Repeat(" ", widest), "M tuples/s", "CPU ns", "allocs", "B", "p50", "p99", "max", "RSS MiB", "others' CPU"}
+	if withRaw {
+		head = append(head, "raw M/s", "raw CPU ns", "of raw")
+	}
+	row(w, head)
+	for _, s := range r.Results {
+		cells := []string{
+			fmt.Sprintf("%-*s", widest, s.Scenario), fmt.Sprintf("%.3f", s.TuplesPerSec/1e6), fmt.Sprintf("%.1f", s.CPUNanos),
+			fmt.Sprintf("%.3f", s.AllocsPerTuple), fmt.Sprintf("%.1f", s.BytesPerTuple),
+			latency(s.P50Nanos), latency(s.P99Nanos), latency(s.MaxNanos),
+			fmt.Sprintf("%.0f", float64(s.ResidentBytes)/(1<<20)), fmt.Sprintf("%.0f %%", 100*s.OtherCPU),
+		}
+		switch {
+		case withRaw && s.RawTuplesPerSec > 0:
+			cells = append(cells, fmt.Sprintf("%.3f", s.RawTuplesPerSec/1e6), fmt.Sprintf("%.1f", s.RawCPUNanos), fmt.Sprintf("%.0f %%", 100*s.Ratio))
+		case withRaw:
+			cells = append(cells, none, none, none)
+		}
+		row(w, cells)
+	}
+	return cmp.Or(w.Flush(), e.stdout.err)
+}
+
+// row writes cells to a tabwriter.
+func row(w *tabwriter.Writer, cells []string) {
+	fmt.Fprintf(w, "%s\t\n", strings.Join(cells, "\t"))
+}
+
+// none stands where there is no figure.
+const none = "-"
+
+// latency shows nanoseconds, or none if none was measured.
 func latency(ns int64) string {
 	if ns == 0 {
-		return "-"
+		return none
 	}
 	return round(time.Duration(ns)).String()
 }

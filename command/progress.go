@@ -75,7 +75,7 @@ func significant(x float64) string {
 func round(d time.Duration) time.Duration {
 	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
 		if d >= unit*10 {
-			return d.Round(unit / 100 * 10)
+			return d.Round(unit / 10)
 		}
 	}
 	return d.Round(10 * time.Nanosecond)

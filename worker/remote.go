@@ -16,6 +16,12 @@ import (
 	"github.com/stormring/stormring/worker/transport"
 )
 
+// creditsPerBuffer is how many receive buffers a worker grants to each other
+// worker, and how many times that again to ackers, whose messages are small.
+// Frames of a thousand tuples take turns on their way there and the credits on
+// their way back: with a single buffer the two would wait for each other.
+const creditsPerBuffer = 4
+
 // Network is how a worker reaches the others of its topology.
 type Network struct {
 	// Listener is where the others reach this worker; Run closes it.
@@ -66,7 +72,8 @@ func newLinks(w *Worker, network *Network) *links {
 	l.config = transport.DefaultConfig(w.spec.TopologyID, workerID(w.spec.Index))
 	c := w.spec.Layout.Conf
 	l.config.Compress = c.String(conf.TransportCompression) == "s2"
-	l.config.TupleCredits = min(l.config.TupleCredits, c.Int(storm.ConfTopologyExecutorReceiveBufferSize))
+	l.config.TupleCredits = creditsPerBuffer * c.Int(storm.ConfTopologyExecutorReceiveBufferSize)
+	l.config.AckerCredits = creditsPerBuffer * l.config.TupleCredits
 	l.config.OnError = func(err error) {
 		if !w.stopping.Load() { // then the others are stopping too
 			w.log.Warn("connection to another worker", "error", err)

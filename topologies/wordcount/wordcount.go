@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,8 +37,24 @@ type options struct {
 	splitters int
 	counters  int
 	top       int
-	format    string
+	format    format
 }
+
+// format is the name of one of printers. What Set takes is checked with all
+// else in check.
+type format string
+
+// String implements flag.Value.
+func (f *format) String() string { return string(*f) }
+
+// Set implements flag.Value.
+func (f *format) Set(name string) error {
+	*f = format(name)
+	return nil
+}
+
+// Choices are offered by the shell's completion.
+func (f *format) Choices() []string { return slices.Sorted(maps.Keys(printers)) }
 
 // paths collects a flag that may be given several times.
 type paths []string
@@ -52,13 +69,13 @@ func (p *paths) Set(path string) error {
 }
 
 func setup(flags *flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
-	o := &options{}
+	o := &options{format: "table"}
 	flags.Var(&o.inputs, "input", "count the words of `PATH`: a file, directory, pattern, named pipe, or - for standard input; may be repeated (default: all Go files of GOROOT/src)")
-	flags.IntVar(&o.spouts, "spouts", 1, "tasks that read input")
-	flags.IntVar(&o.splitters, "splitters", 1, "tasks that split text into words")
-	flags.IntVar(&o.counters, "counters", 2, "tasks that count")
+	flags.IntVar(&o.spouts, "spouts", 1, "`N` tasks that read input")
+	flags.IntVar(&o.splitters, "splitters", 1, "`N` tasks that split text into words")
+	flags.IntVar(&o.counters, "counters", 2, "`N` tasks that count")
 	flags.IntVar(&o.top, "top", 20, "print only the `N` most frequent words; 0 is all")
-	flags.StringVar(&o.format, "format", "table", "print a table, tsv or json")
+	flags.Var(&o.format, "format", "print a table, tsv or json, by `NAME`")
 	return o.build
 }
 
@@ -89,7 +106,7 @@ func (o *options) build(env storm.Env) (*storm.Instance, error) {
 		if err != nil {
 			return err
 		}
-		return write(w, most(counts, o.top), o.format)
+		return write(w, most(counts, o.top), string(o.format))
 	}}
 	if j.total > 0 {
 		instance.Progress = j.progress
@@ -109,7 +126,7 @@ func (o *options) check() error {
 	if o.top < 0 {
 		return fmt.Errorf("%w: --top is %d; it must not be negative (0 prints all words)", storm.ErrUsage, o.top)
 	}
-	if printers[o.format] == nil {
+	if printers[string(o.format)] == nil {
 		return fmt.Errorf("%w: --format is %q; it must be table, tsv or json", storm.ErrUsage, o.format)
 	}
 	return nil
