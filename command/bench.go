@@ -51,7 +51,7 @@ are acked. Latency is from emit to the last bolt, at --rate.`,
 	flags.DurationVar(&f.opts.WarmUp, "warm-up", time.Second, "`TIME` before each run that does not count")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "run each scenario `N` times and show the medians")
 	flags.IntVar(&f.opts.Rate, "rate", 1000, "`N` tuples/s in the latency scenarios")
-	flags.StringVar(&f.compare, "compare", "", "raw: measure the bare hand-off in turn with the scenarios that have one, as `FLOOR`")
+	flags.StringVar(&f.compare, "compare", "", "with `raw`, measure the bare hand-off too, in turn with each scenario that has one")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
@@ -87,7 +87,8 @@ func (e *env) runBench(ctx context.Context, names []string, f benchFlags) error 
 	if f.opts.Conf, err = parseSettings(f.settings); err != nil {
 		return err
 	}
-	defer tuneGC()()
+	restore := tuneGC()
+	defer restore()
 	screen := newScreen(e.stderr, f.quiet)
 	f.opts.Begin = func(scenario string, run int) {
 		screen.put(fmt.Sprintf("%s, run %d of %d", scenario, run+1, f.opts.Runs))

@@ -174,7 +174,7 @@ func (e *env) definition(name string) (storm.Definition, error) {
 // noArgs refuses arguments as wrong usage.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
+		return usagef("%s takes no arguments, but got %q", cmd.Name(), args[0])
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (e *env) completion() *cobra.Command {
 				return usagef("for which shell? there are %s", strings.Join(shells, ", "))
 			}
 			if len(args) > 1 {
-				return usagef("%s takes one argument, but got %q too", cmd.CommandPath(), args[1])
+				return usagef("%s takes one argument, but got %q too", cmd.Name(), args[1])
 			}
 			script := scripts[args[0]]
 			if script == nil {

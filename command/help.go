@@ -64,7 +64,7 @@ func (e *env) unknown(cmd *cobra.Command, name string) error {
 	case cmd.HasAvailableSubCommands():
 		return unknownCommand(cmd, name)
 	default:
-		return usagef("%s has no command %q", cmd.CommandPath(), name)
+		return usagef("%s has no command %q", cmd.Name(), name)
 	}
 }
 

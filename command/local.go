@@ -146,7 +146,8 @@ func parseSettings(pairs []string) (storm.Config, error) {
 
 // runLocal runs the topology, shows how it goes and prints its result.
 func (e *env) runLocal(ctx context.Context, opts local.Options, f *localFlags) error {
-	defer tuneGC()()
+	restore := tuneGC()
+	defer restore()
 	screen := newScreen(e.stderr, f.quiet)
 	level := slog.LevelInfo
 	if f.debug {

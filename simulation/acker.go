@@ -14,7 +14,12 @@ type ackerPart struct {
 	one    [1]acker.Message
 }
 
-func (a *ackerPart) start() { a.ledger = acker.NewLedger() }
+func (a *ackerPart) start(w *World) {
+	a.ledger = acker.NewTimedLedger()
+	if w.announce {
+		a.ledger = acker.NewLedger()
+	}
+}
 
 // tell sends m, which is about root, to the acker that follows root.
 func (w *World) tell(from *task, root track.Root, m message) {

@@ -55,7 +55,7 @@ func (e boltEmitter) emit(index int, tp *storm.Tuple, direct storm.TaskID) []sto
 	for _, dst := range to {
 		fresh := slices.Clone(parents)
 		for i := range fresh {
-			fresh[i].Edge = e.w.rng.Uint64()
+			fresh[i] = track.Anchor{Root: parents[i].Root &^ track.First, Edge: e.w.rng.Uint64()}
 			e.adopt(parents[i], fresh[i].Edge)
 		}
 		tp.SetAnchors(fresh)
@@ -67,7 +67,7 @@ func (e boltEmitter) emit(index int, tp *storm.Tuple, direct storm.TaskID) []sto
 // adopt notes the edge of a child of parent.
 func (e boltEmitter) adopt(parent track.Anchor, edge uint64) {
 	if e.w.cfg.EdgesAtOnce {
-		e.w.tellAck(e.t, parent.Root, edge)
+		e.w.tellAck(e.t, parent.Root&^track.First, edge)
 		return
 	}
 	b := e.t.bolt
@@ -112,7 +112,8 @@ func (e boltEmitter) Done(how storm.Settlement, _ *track.Origin, first track.Anc
 }
 
 // rotateBolt tells ackers of children whose parents have been waiting for
-// long; most of those were forgotten.
+// long; most of those were forgotten. Those of first tuples are only told of
+// with the ack: see the executor's offspring.
 func (w *World) rotateBolt(t *task) {
 	b := t.bolt
 	b.rotation++
@@ -120,7 +121,7 @@ func (w *World) rotateBolt(t *task) {
 		return cmp.Or(cmp.Compare(x.Root, y.Root), cmp.Compare(x.Edge, y.Edge))
 	})
 	for _, a := range old {
-		if c := b.children[a]; b.rotation-c.since >= keepChildren {
+		if c := b.children[a]; a.Root&track.First == 0 && b.rotation-c.since >= keepChildren {
 			delete(b.children, a)
 			w.tellAck(t, a.Root, c.xor)
 		}

@@ -60,6 +60,12 @@ func (e spoutEmitter) emit(index int, id storm.Value, tp *storm.Tuple, direct st
 	s.seq++
 	tr := w.truth.plant(w, t, track.MakeRoot(int32(t.id), s.seq), int(n))
 	w.Counts.Emitted++
+	s.pending.Add(tr.root.Seq(), tr)
+	if len(to) == 1 && !w.announce {
+		tp.SetAnchors([]track.Anchor{{Root: tr.root | track.First}})
+		w.sendTuple(t, to[0], tp)
+		return to
+	}
 	var xor uint64
 	for _, dst := range to {
 		edge := w.rng.Uint64()
@@ -67,7 +73,6 @@ func (e spoutEmitter) emit(index int, id storm.Value, tp *storm.Tuple, direct st
 		tp.SetAnchors([]track.Anchor{{Root: tr.root, Edge: edge}})
 		w.sendTuple(t, dst, tp)
 	}
-	s.pending.Add(tr.root.Seq(), tr)
 	w.tellAck(t, tr.root|acker.InitFlag, xor)
 	return to
 }

@@ -145,7 +145,7 @@ func (w *World) enlist(t *task) {
 // startTask gives a task its groupings and an empty part.
 func (w *World) startTask(t *task) error {
 	if t.acker != nil {
-		t.acker.start()
+		t.acker.start(w)
 		return nil
 	}
 	index := map[string]int{}

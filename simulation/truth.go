@@ -103,12 +103,12 @@ func (tr *truth) plant(w *World, t *task, root track.Root, message int) *tree {
 // grow notes a tuple that was sent.
 func (tr *truth) grow(t *storm.Tuple) {
 	for _, a := range anchors(t) {
-		tr.trees[a.Root].open++
+		tr.trees[a.Root&^track.First].open++
 	}
 }
 
 // acked notes that a bolt acked a tuple.
-func (tr *truth) acked(root track.Root) { tr.trees[root].open-- }
+func (tr *truth) acked(root track.Root) { tr.trees[root&^track.First].open-- }
 
 func (tr *truth) touch(w *World, root track.Root) {
 	if t := tr.trees[root]; t.over == 0 {

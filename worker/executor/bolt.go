@@ -37,6 +37,8 @@ type Bolt struct {
 	sampler sampler
 	// children are what was anchored to inputs that are not settled.
 	children offspring
+	batch    *Batch // being executed, at its tuple number at; or nil
+	at       int
 }
 
 var _ Executor = (*Bolt)(nil)
@@ -166,7 +168,9 @@ func (x *Bolt) publishCounts() {
 }
 
 func (x *Bolt) execute(b *Batch) error {
+	x.batch = b
 	for i := range b.Tuples {
+		x.at = i
 		tp := &b.Tuples[i]
 		t := x.tasks[tp.Dst()-x.first]
 		x.current, x.doing = t.id, atExecute
@@ -185,6 +189,7 @@ func (x *Bolt) execute(b *Batch) error {
 		}
 		x.flushIfDue()
 	}
+	x.batch = nil
 	x.done += uint64(len(b.Tuples))
 	x.publishCounts()
 	x.release(b)
@@ -330,8 +335,25 @@ func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.
 	}
 	t.x.count.acked++
 	if first.Root != 0 {
-		t.c.message(first.Root, acker.Message{Root: first.Root, Val: first.Edge ^ t.x.children.take(first)})
+		t.ack(first)
 	}
+}
+
+// ack tells the acker that a tuple is done, and of its children. Where those
+// are not known for certain the tree fails.
+func (t *boltTask) ack(a track.Anchor) {
+	sum, sure := t.x.children.take(a)
+	if !sure && !t.x.executes(a) {
+		t.c.fail(a.Root)
+		return
+	}
+	t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ sum})
+}
+
+// executes reports whether the tuple with that anchor is being executed. Then
+// its children, if any, were emitted a moment ago.
+func (x *Bolt) executes(a track.Anchor) bool {
+	return x.batch != nil && x.batch.Tuples[x.at].Anchor() == a
 }
 
 func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
@@ -364,7 +386,7 @@ func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
 	}
 	switch how {
 	case storm.SettleAck:
-		t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ t.x.children.take(a)})
+		t.ack(a)
 	case storm.SettleFail:
 		t.x.children.take(a)
 		t.c.fail(a.Root)

@@ -41,8 +41,8 @@ func TestOffspringAgainstModel(t *testing.T) {
 				if k := model[a]; k != nil {
 					want = k.sum
 				}
-				if got := o.take(a); got != want {
-					t.Fatalf("take(%v) is %#x, want %#x", a, got, want)
+				if got, sure := o.take(a); got != want || !sure {
+					t.Fatalf("take(%v) is %#x, %t, want %#x", a, got, sure, want)
 				}
 				delete(model, a)
 				if a == hand {
@@ -79,11 +79,42 @@ func TestOffspringOfOneInputDoesNotAllocate(t *testing.T) {
 		a := track.Anchor{Root: 1, Edge: edge}
 		o.add(a, edge<<1)
 		o.add(a, edge<<2)
-		if o.take(a) == 0 {
+		if sum, _ := o.take(a); sum == 0 {
 			t.Error("nothing taken")
 		}
 		edge = edge*3 + 1
 	}); got != 0 {
 		t.Errorf("%v allocations", got)
+	}
+}
+
+// Children of a first tuple are not told of before its ack, and where some may
+// have been forgotten that is said.
+func TestOffspringOfFirstTuples(t *testing.T) {
+	const most = 64
+	o := offspring{most: most}
+	first := func(n int) track.Anchor { return track.Anchor{Root: track.Root(n) | track.First} }
+	for n := range most + 2 {
+		o.add(first(n+1), uint64(n)|1)
+	}
+	for range 2 * offspringRotations {
+		o.rotate(func(root track.Root, _ uint64) { t.Errorf("rotation sends %x", root) })
+	}
+	if len(o.rest) > most || !o.forgot {
+		t.Fatalf("%d inputs are kept, forgot is %t", len(o.rest), o.forgot)
+	}
+	known, unsure := 0, 0
+	for n := range most + 2 {
+		switch sum, sure := o.take(first(n + 1)); {
+		case !sure && sum == 0:
+			unsure++
+		case sum == uint64(n)|1:
+			known++
+		default:
+			t.Fatalf("input %d has children %x", n, sum)
+		}
+	}
+	if known+unsure != most+2 || unsure != most/16 {
+		t.Errorf("%d inputs are known and %d are not", known, unsure)
 	}
 }
