@@ -119,7 +119,7 @@ func (s *spout) NextTuple() error {
 	}
 	switch {
 	case s.boxed:
-		s.out.EmitTracked(id, storm.Values(any("word"), any(n))...)
+		s.out.EmitAny(id, "word", n)
 	case s.fields == 2:
 		s.out.EmitTracked(id, storm.String("word"), storm.Int(n))
 	default:

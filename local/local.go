@@ -86,8 +86,10 @@ func New(opts Options) (*Topology, error) {
 	if err != nil {
 		return nil, fmt.Errorf("topology %q: %w", opts.Name, err)
 	}
+	// A worker without an executor would have nothing to do, as in Storm.
+	workers := min(l.Workers, len(l.Executors))
 	t := &Topology{
-		opts: opts, log: opts.Logger, layout: l, place: l.Deal(l.Workers),
+		opts: opts, log: opts.Logger, layout: l, place: l.Deal(workers),
 		id:       fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
 		start:    time.Now(),
 		ended:    make(chan struct{}),
@@ -99,7 +101,7 @@ func New(opts Options) (*Topology, error) {
 	for _, warning := range opts.Instance.Topology.Warnings {
 		t.log.Warn("topology", "name", opts.Name, "warning", warning)
 	}
-	for i := range l.Workers {
+	for i := range workers {
 		t.slots = append(t.slots, &slot{t: t, index: i})
 	}
 	return t, nil

@@ -173,6 +173,16 @@ func (c *OutputCollector) Emit(anchor *Tuple, vals ...Value) []TaskID {
 	return c.to.Emit(c.def, &c.staged)
 }
 
+// EmitAny is Emit with plain Go values, taken by Any. It is slower.
+func (c *OutputCollector) EmitAny(anchor *Tuple, xs ...any) []TaskID {
+	if c.def < 0 {
+		c.stream(DefaultStream)
+	}
+	c.staged.SetAny(xs)
+	c.anchorTo(anchor)
+	return c.to.Emit(c.def, &c.staged)
+}
+
 // EmitStream is Emit on a stream by name.
 func (c *OutputCollector) EmitStream(stream string, anchor *Tuple, vals ...Value) []TaskID {
 	i := c.stream(stream)
@@ -253,6 +263,11 @@ func (c *BasicOutputCollector) Emit(vals ...Value) []TaskID {
 	return c.out.Emit(&c.input.t, vals...)
 }
 
+// EmitAny is Emit with plain Go values, taken by Any. It is slower.
+func (c *BasicOutputCollector) EmitAny(xs ...any) []TaskID {
+	return c.out.EmitAny(&c.input.t, xs...)
+}
+
 // EmitStream is Emit on a stream by name.
 func (c *BasicOutputCollector) EmitStream(stream string, vals ...Value) []TaskID {
 	return c.out.EmitStream(stream, &c.input.t, vals...)
@@ -301,6 +316,15 @@ func (c *SpoutOutputCollector) EmitTracked(id Value, vals ...Value) []TaskID {
 		c.stream(DefaultStream)
 	}
 	c.staged.SetValues(vals)
+	return c.to.Emit(c.def, id, &c.staged)
+}
+
+// EmitAny is EmitTracked with plain Go values, taken by Any. It is slower.
+func (c *SpoutOutputCollector) EmitAny(id Value, xs ...any) []TaskID {
+	if c.def < 0 {
+		c.stream(DefaultStream)
+	}
+	c.staged.SetAny(xs)
 	return c.to.Emit(c.def, id, &c.staged)
 }
 

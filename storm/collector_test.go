@@ -337,3 +337,16 @@ func BenchmarkEmit(b *testing.B) {
 		c.Emit(&in, String("word"), Int(1))
 	}
 }
+
+func TestEmitAny(t *testing.T) {
+	for _, xs := range [][]any{{}, {"a"}, {"a", 1, 2.5, nil}, {1, 2, 3, 4, 5}, {true}} {
+		r := &recorder{}
+		c := NewOutputCollector(r, "c", map[string]int{DefaultStream: 0})
+		c.EmitAny(nil, 9, 8, 7, 6)
+		c.EmitAny(nil, xs...)
+		got := r.tuples[1].Values()
+		if want := Values(xs...); !List(got...).Equal(List(want...)) {
+			t.Errorf("EmitAny(%v) emits %v", xs, got)
+		}
+	}
+}

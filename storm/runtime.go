@@ -48,6 +48,21 @@ func (t *Tuple) SetValues(vals []Value) {
 	t.n = int32(n)
 }
 
+// SetAny is SetValues with each of xs taken by Any.
+func (t *Tuple) SetAny(xs []any) {
+	if len(xs) > inlineValues || t.n < 0 {
+		t.setRare(Values(xs...))
+		return
+	}
+	for i, x := range xs {
+		t.inline[i&(inlineValues-1)] = Any(x)
+	}
+	if int(t.n) > len(xs) {
+		clear(t.inline[len(xs):])
+	}
+	t.n = int32(len(xs))
+}
+
 // setRare is SetValues where there is an overflow before or after.
 func (t *Tuple) setRare(vals []Value) {
 	var anchors []track.Anchor
