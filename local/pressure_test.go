@@ -41,9 +41,9 @@ func TestBackPressure(t *testing.T) {
 		room    = 1000 // of each queue
 		batch   = 100
 		samples = 40
-		step    = 50      // tuples between two samples
-		payload = 512     // bytes of each tuple
-		growth  = 4 << 20 // of the heap; a spout that nobody holds up makes fifty times as much
+		step    = 50       // tuples between two samples
+		payload = 512      // bytes of each tuple
+		growth  = 4 << 20  // of the heap; a spout that nobody holds up makes fifty times as much
 		credits = 4 * room // what a worker grants to another, see worker/remote.go
 	)
 	for _, workers := range []int{1, 2} {

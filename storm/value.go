@@ -46,8 +46,9 @@ func (k Kind) String() string {
 // were made from: do not change that afterwards, the receiver may be reading
 // it.
 //
-// Values of Go types outside the union travel as KindAny; between workers
-// they are only accepted if a codec for them is registered.
+// Values of Go types outside the union travel as KindAny. Between workers
+// numbers of other widths, *big.Int and time.Time pass by themselves, other
+// types if they are registered with encoding/gob.
 type Value struct {
 	_ [0]func() // Values are not comparable with ==: see Equal
 	// p is the data pointer of a string, slice, map or boxed any, or the

@@ -71,6 +71,7 @@ func newLinks(w *Worker, network *Network) *links {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.config = transport.DefaultConfig(w.spec.TopologyID, workerID(w.spec.Index))
 	c := w.spec.Layout.Conf
+	l.config.Codecs = gobCodec{}
 	l.config.Compress = c.String(conf.TransportCompression) == "s2"
 	l.config.TupleCredits = creditsPerBuffer * c.Int(storm.ConfTopologyExecutorReceiveBufferSize)
 	l.config.AckerCredits = creditsPerBuffer * l.config.TupleCredits

@@ -79,7 +79,7 @@ sys.exit(0 if got == want else "%d words, want %d" % (len(got), len(want)))
 
 func TestWeirdFile(t *testing.T) {
 	t.Parallel()
-	text := weird(1 << 20)
+	text := weird(1 << 18)
 	path := filepath.Join(t.TempDir(), "weird")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

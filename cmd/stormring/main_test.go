@@ -42,7 +42,7 @@ func stormring(t *testing.T, args ...string) *process {
 	none := t.TempDir()
 	p := &process{Cmd: exec.CommandContext(t.Context(), exe)}
 	p.Args = append([]string{"stormring"}, args...)
-	p.Env = append(os.Environ(), asProgram+"=1", "STORM_CONF_DIR="+none, "HOME="+none)
+	p.Env = append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0", "STORM_CONF_DIR="+none, "HOME="+none)
 	p.Stdout, p.Stderr = &p.out, &p.err
 	return p
 }
