@@ -183,25 +183,28 @@ func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
 	return r, err
 }
 
+// patience is how long a run may take to move its first tuple.
+const patience = 10 * time.Second
+
+// errStuck ends a run in which nothing moves.
+var errStuck = fmt.Errorf("no tuple arrived within %s", patience)
+
 // measure waits for the warm-up, then counts for the time of the run.
 func (m *meter) measure(ctx context.Context, o Options) (Result, error) {
-	if err := wait(ctx, o.WarmUp); err != nil {
+	if err := m.await(ctx, o.WarmUp, 0); err != nil {
 		return Result{}, err
 	}
 	m.latency.Store(new(latencies))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, all, n, start := ownCPU(), machineCPU(), m.count.Load(), time.Now()
-	if err := wait(ctx, o.Time); err != nil {
+	if err := m.await(ctx, o.Time, n); err != nil {
 		return Result{}, err
 	}
 	took, count := time.Since(start), float64(m.count.Load()-n)
 	used := ownCPU() - cpu
 	others := machineCPU() - all - used
 	runtime.ReadMemStats(&after)
-	if count == 0 {
-		return Result{}, fmt.Errorf("no tuple arrived within %s", o.Time)
-	}
 	r := Result{
 		TuplesPerSec:   count / took.Seconds(),
 		CPUNanos:       float64(used) / count,
@@ -214,14 +217,24 @@ func (m *meter) measure(ctx context.Context, o Options) (Result, error) {
 	return r, nil
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
+// await waits for d, and then until more than n tuples have been counted.
+func (m *meter) await(ctx context.Context, d time.Duration, n int64) error {
+	const step = time.Millisecond
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for late := time.Duration(0); ; late += step {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		switch {
+		case m.count.Load() > n:
+			return nil
+		case late >= patience:
+			return errStuck
+		}
+		timer.Reset(step)
 	}
 }
 

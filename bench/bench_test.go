@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -149,12 +150,28 @@ func TestWrongConf(t *testing.T) {
 	}
 }
 
-// TestNothingArrived: a scenario that is stuck is no result.
-func TestNothingArrived(t *testing.T) {
-	m := &meter{start: time.Now()}
-	if _, err := m.measure(t.Context(), Options{Time: time.Millisecond}); err == nil || err.Error() != "no tuple arrived within 1ms" {
-		t.Errorf("got %v", err)
-	}
+// TestAwait: a run lasts until something has moved, but not for ever.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, start := &meter{}, time.Now()
+		m.count.Store(3)
+		if err := m.await(t.Context(), time.Second, 2); err != nil || time.Since(start) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		start = time.Now()
+		time.AfterFunc(2*time.Second+time.Microsecond, func() { m.count.Store(4) })
+		if err := m.await(t.Context(), time.Second, 3); err != nil || time.Since(start) != 2001*time.Millisecond {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		if err := m.await(t.Context(), time.Second, 4); !errors.Is(err, errStuck) {
+			t.Errorf("got %v", err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		if err := m.await(ctx, time.Second, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestMedian(t *testing.T) {

@@ -1,0 +1,233 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stormring/stormring/internal/track"
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/acker"
+)
+
+// boltTask is one task; it is the Emitter of its collector.
+type boltTask struct {
+	task
+	x    *Bolt
+	bolt storm.Bolt
+	// sampled is the input being executed if its latency is measured.
+	sampled bool
+	anchor  track.Anchor
+	start   time.Time
+	late    late
+}
+
+var _ storm.BoltEmitter = (*boltTask)(nil)
+
+// executeTimed is execute with a clock around it.
+func (t *boltTask) executeTimed(tp *storm.Tuple) error {
+	t.sampled, t.anchor, t.start = true, tp.Anchor(), time.Now()
+	err := t.bolt.Execute(*tp)
+	took := time.Since(t.start)
+	t.x.Stats.ObserveExecute(int(t.x.inputs[tp.Origin().ID]), took)
+	if t.sampled && t.anchor.Root != 0 {
+		t.late.add(t.anchor, t.start)
+	}
+	t.sampled = false
+	if err != nil {
+		return t.x.failure(err, "")
+	}
+	for _, h := range t.hooks {
+		if h.BoltExecute != nil {
+			h.BoltExecute(tp, took)
+		}
+	}
+	return nil
+}
+
+// Emit implements storm.BoltEmitter. The most common emission, to one task and
+// with at most one parent, is served here; emitMany is the rule.
+func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
+	s := &t.streams[index]
+	in := s.only
+	if in == nil || t.watched || tp.Len() != s.arity || tp.Anchors() != nil {
+		return t.emitMany(s, tp)
+	}
+	s.emitted++
+	s.transferred++
+	tp.SetOrigin(s.origin)
+	j := in.grouping.One(tp)
+	to := in.tasks[j : j+1 : j+1]
+	tp.SetDst(to[0])
+	if parent := tp.Anchor(); parent.Root != 0 {
+		edge := t.c.edge()
+		tp.SetAnchor(track.Anchor{Root: parent.Root &^ track.First, Edge: edge})
+		t.x.children.add(parent, edge)
+	}
+	t.c.put(in.boxes[j], tp)
+	return to
+}
+
+func (t *boltTask) emitMany(s *stream, tp *storm.Tuple) []storm.TaskID {
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
+	parents := tp.Anchors()
+	first := tp.Anchor()
+	to := t.c.scratch[:0]
+	for k := range s.subs {
+		in := &s.subs[k]
+		if in.single {
+			j := in.grouping.One(tp)
+			t.send(in.boxes[j], in.tasks[j], tp, first, parents)
+			to = append(to, in.tasks[j])
+			continue
+		}
+		for _, j := range in.many(s, tp) {
+			t.send(in.boxes[j], in.tasks[j], tp, first, parents)
+			to = append(to, in.tasks[j])
+		}
+	}
+	t.c.scratch = to
+	s.emitted++
+	s.transferred += uint64(len(to))
+	if t.watched {
+		t.showEmission(s, tp, to)
+	}
+	return to
+}
+
+// EmitDirect implements storm.BoltEmitter.
+func (t *boltTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
+	s := &t.streams[index]
+	if tp.Len() != s.arity {
+		s.wrongArity(tp)
+	}
+	tp.SetOrigin(s.origin)
+	t.send(s.direct(dst), dst, tp, tp.Anchor(), tp.Anchors())
+	s.emitted++
+	s.transferred++
+	if t.watched {
+		t.showEmission(s, tp, []storm.TaskID{dst})
+	}
+}
+
+// send puts a copy of tp on its way, with an edge of its own in each tree of
+// its parents.
+func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first track.Anchor, parents []track.Anchor) {
+	if first.Root != 0 {
+		if parents == nil {
+			edge := t.c.edge()
+			tp.SetAnchor(track.Anchor{Root: first.Root &^ track.First, Edge: edge})
+			t.x.children.add(first, edge)
+		} else {
+			fresh := slices.Clone(parents)
+			for i := range fresh {
+				fresh[i] = track.Anchor{Root: parents[i].Root &^ track.First, Edge: t.c.edge()}
+				t.x.children.add(parents[i], fresh[i].Edge)
+			}
+			tp.SetAnchors(fresh)
+		}
+	}
+	tp.SetDst(dst)
+	t.c.put(box, tp)
+}
+
+// Done implements storm.BoltEmitter. The ack of an input with one root is
+// served here; settleTree is the rule.
+func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
+	if how != storm.SettleAck || more != nil || origin != t.x.origin || t.watched || t.sampled || t.late.n > 0 {
+		t.doneRare(how, origin, first, more)
+		return
+	}
+	t.x.count.acked++
+	if first.Root != 0 {
+		t.ack(first)
+	}
+}
+
+// ack tells the acker that a tuple is done, and of its children. Where those
+// are not known for certain the tree fails.
+func (t *boltTask) ack(a track.Anchor) {
+	sum, sure := t.x.children.take(a)
+	if !sure && !t.x.executes(a) {
+		t.c.fail(a.Root)
+		return
+	}
+	t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ sum})
+}
+
+func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
+	if more == nil {
+		t.settleTree(how, first)
+	} else {
+		for _, a := range more {
+			t.settleTree(how, a)
+		}
+	}
+	if how == storm.SettleResetTimeout || origin == nil {
+		return
+	}
+	count := t.x.input(origin)
+	if how == storm.SettleAck {
+		count.acked++
+		t.observeAck(int(t.x.inputs[origin.ID]), first)
+	} else {
+		count.failed++
+		t.late.take(first)
+	}
+	if t.watched {
+		t.callDoneHooks(how, origin)
+	}
+}
+
+func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
+	if a.Root == 0 {
+		return
+	}
+	switch how {
+	case storm.SettleAck:
+		t.ack(a)
+	case storm.SettleFail:
+		t.x.children.take(a)
+		t.c.fail(a.Root)
+	case storm.SettleResetTimeout:
+		t.c.resetTimeout(a.Root)
+	}
+}
+
+// observeAck measures the process latency of a sampled input.
+func (t *boltTask) observeAck(in int, a track.Anchor) {
+	if t.sampled && t.anchor == a {
+		t.sampled = false
+		t.x.Stats.ObserveProcess(in, time.Since(t.start))
+		return
+	}
+	if start, ok := t.late.take(a); ok {
+		t.x.Stats.ObserveProcess(in, time.Since(start))
+	}
+}
+
+func (t *boltTask) callDoneHooks(how storm.Settlement, origin *track.Origin) {
+	for _, h := range t.hooks {
+		f := h.BoltAck
+		if how == storm.SettleFail {
+			f = h.BoltFail
+		}
+		if f != nil {
+			f(origin.Component, origin.Stream)
+		}
+	}
+}
+
+// ReportError implements storm.Task.
+func (t *boltTask) ReportError(err error) { t.x.Report(t.id, err) }
+
+// Post implements storm.Task.
+func (t *boltTask) Post(ctx context.Context, f func()) error {
+	return postError(t.x.inbox.Post(ctx, func() {
+		t.x.enter(t.id, atPost)
+		f()
+	}))
+}
