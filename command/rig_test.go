@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,12 @@ import (
 	"github.com/stormring/stormring/topologies/wordcount"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asStuck) != "" {
+		stuck()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // shown is what a command line did.
 type shown struct {

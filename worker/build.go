@@ -42,6 +42,7 @@ func (w *Worker) build() error {
 			return err
 		}
 	}
+	w.balance()
 	return nil
 }
 
@@ -114,6 +115,9 @@ func (w *Worker) fill(u *unit) error {
 		})
 		u.exec = x
 		w.spouts = append(w.spouts, x)
+		if x.Shuffles() {
+			w.balanced = append(w.balanced, x)
+		}
 		w.rotateEvery(x.Rotate)
 	default:
 		x := executor.NewBolt(executor.BoltSpec{
@@ -122,6 +126,9 @@ func (w *Worker) fill(u *unit) error {
 		})
 		u.exec = x
 		w.bolts = append(w.bolts, x)
+		if x.Shuffles() {
+			w.balanced = append(w.balanced, x)
+		}
 		w.rotateEvery(x.Rotate)
 		w.tickEvery(u, x)
 	}
@@ -207,7 +214,12 @@ func (w *Worker) streams(u *unit, comp *storm.Component, task storm.TaskID, ctx 
 
 func (w *Worker) subscription(u *unit, t storm.Target, fields storm.Fields, ctx *storm.TopologyContext) (executor.Subscription, error) {
 	l := w.spec.Layout
-	spec := grouping.Spec{Targets: l.Tasks[t.Component], Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))} //nolint:gosec // spreads load
+	spec := grouping.Spec{
+		Targets:     l.Tasks[t.Component],
+		HigherBound: l.Conf.Float(storm.ConfTopologyLocalityAwareHigherBound),
+		LowerBound:  l.Conf.Float(storm.ConfTopologyLocalityAwareLowerBound),
+		Rand:        rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), //nolint:gosec // spreads load
+	}
 	sub := executor.Subscription{Component: t.Component}
 	for _, task := range spec.Targets {
 		x := l.ExecutorOf(task)

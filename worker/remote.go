@@ -265,7 +265,9 @@ func (l *links) Outcomes(_ transport.WorkerID, task storm.TaskID, outcomes []ack
 
 // Control implements transport.Receiver.
 func (l *links) Control(from transport.WorkerID, msg []byte) {
-	l.w.log.Debug("control message is not understood", "peer", from, "bytes", len(msg))
+	if err := l.w.learn(msg); err != nil {
+		l.w.log.Warn("control message from another worker", "peer", from, "error", err)
+	}
 }
 
 // stray notes what is addressed to nobody here: the sender has another layout.

@@ -68,9 +68,12 @@ type Worker struct {
 	coarse atomic.Int64
 	start  time.Time
 	due    []timer
-	failed chan error
-	taskCt context.Context //nolint:containedctx // handed to every task; ends when the worker stops
-	cancel context.CancelFunc
+	loads  loads
+	// balanced are the executors with shuffle groupings over several tasks.
+	balanced []balanced
+	failed   chan error
+	taskCt   context.Context //nolint:containedctx // handed to every task; ends when the worker stops
+	cancel   context.CancelFunc
 }
 
 // unit is an executor with what the worker knows of it.

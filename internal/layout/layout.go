@@ -196,6 +196,9 @@ func (l *Layout) TickOrigin() *track.Origin { return l.origins[0] }
 // NumOrigins is one more than the largest id of an origin.
 func (l *Layout) NumOrigins() int { return len(l.origins) }
 
+// NumTasks is the number of tasks, which is also the largest task id.
+func (l *Layout) NumTasks() int { return len(l.owner) - 1 }
+
 // Streams are the ids of a component's streams in the order of their indexes.
 func (l *Layout) Streams(component string) []string { return l.streams[component] }
 

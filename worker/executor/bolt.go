@@ -70,6 +70,20 @@ func (x *Bolt) Rotate() {
 	})
 }
 
+// SetLoads tells the executor's shuffles how busy each task is, from 0 to 1, by
+// task id. What it has not looked at yet is replaced.
+func (x *Bolt) SetLoads(byTask []float64) {
+	if x.loads.Swap(&byTask) != nil {
+		return
+	}
+	x.inbox.Urge(func() {
+		latest := x.loads.Swap(nil)
+		for _, t := range x.tasks {
+			t.setLoads(*latest)
+		}
+	})
+}
+
 // Run implements Executor.
 func (x *Bolt) Run() error {
 	err := x.guard(func() error {

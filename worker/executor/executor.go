@@ -10,6 +10,7 @@ import (
 
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/grouping"
 	"github.com/stormring/stormring/worker/queue"
 	"github.com/stormring/stormring/worker/stats"
 )
@@ -85,6 +86,7 @@ type core struct {
 	current storm.TaskID
 	doing   activity
 	flushed int64 // Coarse at the last flush
+	loads   atomic.Pointer[[]float64]
 	scratch []storm.TaskID
 }
 
@@ -197,6 +199,42 @@ type task struct {
 
 func newTask(c *core, spec TaskSpec) task {
 	return task{c: c, id: spec.ID, ctx: spec.Context, streams: c.output.streams(spec.Streams), hooks: spec.Hooks}
+}
+
+// Shuffles reports whether an output stream of the executor is shuffled over
+// several tasks.
+func (c *core) Shuffles() bool {
+	for _, t := range c.Tasks {
+		for _, s := range t.Streams {
+			for _, sub := range s.Subs {
+				if isShuffle(sub.Grouping) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isShuffle(g *grouping.Grouping) bool {
+	return len(g.Targets()) > 1 && (g.Kind() == grouping.Shuffle || g.Kind() == grouping.LocalOrShuffle)
+}
+
+// setLoads tells the task's shuffles how busy each task is.
+func (t *task) setLoads(byTask []float64) {
+	for i := range t.streams {
+		for k := range t.streams[i].subs {
+			in := &t.streams[i].subs[k]
+			if !isShuffle(in.grouping) {
+				continue
+			}
+			load := make([]float64, len(in.tasks))
+			for j, task := range in.tasks {
+				load[j] = byTask[task]
+			}
+			in.grouping.SetLoad(load)
+		}
+	}
 }
 
 // prepareHooks collects the hooks that the component added itself.

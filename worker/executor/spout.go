@@ -90,6 +90,20 @@ func (x *Spout) SetActive(active bool) { x.inbox.Urge(func() { x.setActive(activ
 // since the last but one call fail.
 func (x *Spout) Rotate() { x.inbox.Urge(x.rotate) }
 
+// SetLoads tells the executor's shuffles how busy each task is, from 0 to 1, by
+// task id. What it has not looked at yet is replaced.
+func (x *Spout) SetLoads(byTask []float64) {
+	if x.loads.Swap(&byTask) != nil {
+		return
+	}
+	x.inbox.Urge(func() {
+		latest := x.loads.Swap(nil)
+		for _, t := range x.tasks {
+			t.setLoads(*latest)
+		}
+	})
+}
+
 // Run implements Executor.
 func (x *Spout) Run() error {
 	err := x.guard(x.loop)
