@@ -211,7 +211,7 @@ func (m *meter) measure(ctx context.Context, o Options) (Result, error) {
 		AllocsPerTuple: float64(after.Mallocs-before.Mallocs) / count,
 		BytesPerTuple:  float64(after.TotalAlloc-before.TotalAlloc) / count,
 		ResidentBytes:  residentBytes(),
-		OtherCPU:       max(0, float64(others)/float64(took)/float64(runtime.NumCPU())),
+		OtherCPU:       min(max(0, float64(others)/float64(took)/float64(runtime.NumCPU())), 1),
 	}
 	r.P50Nanos, r.P99Nanos, r.MaxNanos = m.latency.Load().read()
 	return r, nil

@@ -85,8 +85,9 @@ func machineCPU() time.Duration {
 	fields := strings.Fields(line)
 	var ticks int64
 	for i, f := range fields {
-		// user nice system idle iowait irq softirq steal …
-		if n, err := strconv.ParseInt(f, 10, 64); err == nil && i != 4 && i != 5 {
+		// cpu user nice system idle iowait irq softirq steal; the guests that
+		// follow are part of user and nice.
+		if n, err := strconv.ParseInt(f, 10, 64); err == nil && i <= 8 && i != 4 && i != 5 {
 			ticks += n
 		}
 	}
