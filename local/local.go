@@ -45,7 +45,8 @@ type Options struct {
 // Result tells how a run ended.
 type Result struct {
 	// Partial tells that the run was ended before the spouts had come to their
-	// end and everything was processed.
+	// end and everything was processed. A topology that has no end is
+	// not partial after RunFor.
 	Partial bool
 	// Interrupted tells that ctx ended the run, not RunFor.
 	Interrupted bool
@@ -88,6 +89,9 @@ func New(opts Options) (*Topology, error) {
 	}
 	// A worker without an executor would have nothing to do, as in Storm.
 	workers := min(l.Workers, len(l.Executors))
+	if err := checkFiles(workers); err != nil {
+		return nil, fmt.Errorf("topology %q: %w", opts.Name, err)
+	}
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(workers),
 		id:       fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),

@@ -62,7 +62,7 @@ func (t *Topology) drain(interrupted bool) Result {
 			return res
 		case <-ticker.C:
 			if l := t.look(); seen.through(l) {
-				res.Partial = !l.exhausted // a tree that failed meanwhile counts too
+				res.Partial = !l.exhausted && (interrupted || !l.endless) // a tree that failed meanwhile counts too
 				return res
 			}
 		}
@@ -78,6 +78,7 @@ func (t *Topology) setActive(active bool) {
 // look is what one look at all workers shows.
 type look struct {
 	exhausted  bool // every spout has come to its end
+	endless    bool // a spout has none
 	quiet      bool // or is deactivated
 	pending    int
 	sent, done uint64
@@ -108,6 +109,7 @@ func (t *Topology) look() look {
 		}
 		r := w.Rest()
 		l.exhausted = l.exhausted && r.Exhausted
+		l.endless = l.endless || r.Endless
 		l.quiet = l.quiet && r.Quiet
 		l.pending += r.Pending
 		l.sent += r.Sent

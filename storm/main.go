@@ -61,9 +61,13 @@ type Runner func(ctx context.Context, p Program, args []string, stdin io.Reader,
 // It runs until the command is done or SIGINT or SIGTERM has ended it, and
 // exits with the command's code. A second signal kills at once.
 func Main(run Runner, p Program) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	code := run(ctx, p, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // first, so that the next one has its usual effect
+		cancel()
+	}()
+	os.Exit(run(ctx, p, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -76,7 +76,7 @@ func newLinks(w *Worker, network *Network) *links {
 	l.config.TupleCredits = creditsPerBuffer * c.Int(storm.ConfTopologyExecutorReceiveBufferSize)
 	l.config.AckerCredits = creditsPerBuffer * l.config.TupleCredits
 	l.config.OnError = func(err error) {
-		if !w.stopping.Load() { // then the others are stopping too
+		if run := w.running.Load(); run == nil || (*run).Err() == nil { // else the others are stopping too
 			w.log.Warn("connection to another worker", "error", err)
 		}
 	}

@@ -56,8 +56,8 @@ type Worker struct {
 	links *links
 	// failLanes are this worker's own ways to the ackers.
 	failLanes []executor.Lane[*executor.AckBatch]
-	lost      atomic.Uint64 // tuples sent by executors that could not leave
-	stopping  atomic.Bool
+	lost      atomic.Uint64                   // tuples sent by executors that could not leave
+	running   atomic.Pointer[context.Context] // of Run
 
 	spouts []*executor.Spout
 	bolts  []*executor.Bolt
@@ -114,8 +114,7 @@ func New(spec Spec) (*Worker, error) {
 // *executor.TaskError if a component caused the end, and nil after ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.cancel()
-	unwatch := context.AfterFunc(ctx, func() { w.stopping.Store(true) })
-	defer unwatch()
+	w.running.Store(&ctx)
 	if w.links != nil {
 		defer w.links.close()
 		if err := w.links.open(); err != nil {
@@ -246,7 +245,9 @@ type Rest struct {
 	// Exhausted tells that every spout of the worker has come to its end, and
 	// Quiet that it has or is deactivated.
 	Exhausted, Quiet bool
-	Pending          int
+	// Endless tells that a spout of the worker cannot come to an end.
+	Endless bool
+	Pending int
 	// Sent and Done count tuples sent to bolts anywhere and executed here.
 	Sent, Done uint64
 }
@@ -268,6 +269,7 @@ func (w *Worker) Rest() Rest {
 	for _, s := range w.spouts {
 		st := s.State()
 		r.Exhausted = r.Exhausted && st.Exhausted
+		r.Endless = r.Endless || st.Endless
 		r.Quiet = r.Quiet && (st.Exhausted || st.Paused)
 		r.Pending += st.Pending
 	}

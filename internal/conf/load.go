@@ -114,7 +114,8 @@ func readFile(path string) ([]byte, error) {
 func parseYAML(text []byte) (map[string]any, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(text, &values); err != nil {
-		return nil, fmt.Errorf("not a map of keys to values in YAML: %w", err)
+		// Without the excerpt of the file, which takes several lines.
+		return nil, fmt.Errorf("not a map of keys to values in YAML: %s", yaml.FormatError(err, false, false))
 	}
 	return values, nil
 }

@@ -55,6 +55,7 @@ type SpoutState struct {
 	Pending   int
 	Exhausted bool // every task is a storm.Bounded that has come to its end
 	Paused    bool // deactivated, and NextTuple has returned
+	Endless   bool // a task is no storm.Bounded
 }
 
 // NewSpout makes the executor; nothing of the user's runs before Run, and the
@@ -222,6 +223,7 @@ func (x *Spout) publish() {
 		t.publishDone()
 		state.Pending += t.pending.Len()
 		state.Exhausted = state.Exhausted && t.ended
+		state.Endless = state.Endless || t.bounded == nil
 	}
 	if *x.state.Load() != state {
 		x.state.Store(&state)
