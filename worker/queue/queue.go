@@ -23,7 +23,7 @@ const (
 	// maxPosts bounds the calls that wait in an inbox.
 	maxPosts = 1024
 	// maxFree bounds the empty batches kept for producers.
-	maxFree = 64
+	maxFree = 256
 )
 
 // Inbox is a queue of batches of type B, usually a pointer to a slice and
