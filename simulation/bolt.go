@@ -7,6 +7,7 @@ import (
 
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/acker"
 )
 
 // keepChildren is how many rotations a bolt keeps the edges of an input's
@@ -104,6 +105,13 @@ func (e boltEmitter) Done(how storm.Settlement, _ *track.Origin, first track.Anc
 		delete(b.children, a)
 		if how == storm.SettleAck {
 			e.w.truth.acked(a.Root)
+			if root := a.Root &^ track.First; root != a.Root && xor == 0 {
+				// A tree of one tuple needs nobody to count.
+				o := acker.Outcome{Root: root, Kind: acker.OutcomeAck}
+				e.w.checkOutcome(o)
+				e.w.send(e.t, e.w.tasks[root.Task()], message{kind: outcomeMessage, outcome: o})
+				continue
+			}
 			e.w.tellAck(e.t, a.Root, a.Edge^xor)
 		} else {
 			e.w.tell(e.t, a.Root, message{kind: failMessage, root: a.Root})

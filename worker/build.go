@@ -96,11 +96,7 @@ func (w *Worker) fill(u *unit) error {
 	}
 	switch {
 	case u.acks != nil:
-		lanes, err := w.spoutLanes()
-		if err != nil {
-			return err
-		}
-		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: lanes, Timed: timed})
+		x := executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Timed: timed})
 		u.exec = x
 		w.ackers = append(w.ackers, x)
 		w.rotateEvery(x.Rotate)
@@ -148,6 +144,13 @@ func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, er
 		Logger:    w.log,
 	}
 	spec.Ackers = w.failLanes
+	if u.outs == nil {
+		lanes, err := w.spoutLanes()
+		if err != nil {
+			return spec, err
+		}
+		spec.Spouts = lanes
+	}
 	index := map[string]int{}
 	for i, id := range l.Streams(u.Component) {
 		if !isSystemStream(id) {

@@ -22,7 +22,8 @@ const (
 
 // First marks the root in the anchor of a tuple that is the only one its spout
 // sent for the tree. Such a tree is announced to its acker by the ack of that
-// tuple, not by the spout: then nothing needs to be said of it before.
+// tuple, not by the spout: then nothing needs to be said of it before. If the
+// tuple had no children the acker need not hear of it at all.
 const First Root = 1 << 63
 
 // MakeRoot joins a spout task and a sequence number; bits of seq above

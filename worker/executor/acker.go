@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
 )
 
@@ -9,8 +8,6 @@ import (
 type AckerSpec struct {
 	Spec
 	Inbox *AckInbox
-	// Spouts maps spout tasks to their lanes.
-	Spouts map[storm.TaskID]Lane[*OutcomeBatch]
 	// Timed tells that Rotate is called once a message time-out.
 	Timed bool
 }
@@ -20,18 +17,10 @@ type Acker struct {
 	core
 	inbox   *AckInbox
 	ledger  *acker.Ledger
-	lanes   []*outcomeOutbox // by spout task; nil for other tasks
-	dirty   []*outcomeOutbox
 	empties []*AckBatch
 }
 
 var _ Executor = (*Acker)(nil)
-
-type outcomeOutbox struct {
-	lane  Lane[*OutcomeBatch]
-	batch *OutcomeBatch
-	dirty bool
-}
 
 // NewAcker makes the executor.
 func NewAcker(s AckerSpec) *Acker {
@@ -40,16 +29,6 @@ func NewAcker(s AckerSpec) *Acker {
 		x.ledger = acker.NewTimedLedger()
 	}
 	x.init(s.Spec)
-	boxes := map[Lane[*OutcomeBatch]]*outcomeOutbox{}
-	for task, lane := range s.Spouts {
-		for len(x.lanes) <= int(task) {
-			x.lanes = append(x.lanes, nil)
-		}
-		if boxes[lane] == nil {
-			boxes[lane] = &outcomeOutbox{lane: lane, batch: &OutcomeBatch{}}
-		}
-		x.lanes[task] = boxes[lane]
-	}
 	return x
 }
 
@@ -87,7 +66,7 @@ func (x *Acker) loop() error {
 		if x.inbox.Ready() {
 			continue
 		}
-		x.sendAll()
+		x.flush()
 		x.inbox.Wait(nil, 0)
 	}
 }
@@ -111,52 +90,18 @@ func (x *Acker) apply(b *AckBatch) {
 	x.empties = append(x.empties, b)
 }
 
-// queue puts outcomes into the outboxes of their spouts, run by run.
-func (x *Acker) queue(outcomes []acker.Outcome) {
-	for len(outcomes) > 0 {
-		task := outcomes[0].Root.Task()
+// queue puts outcomes into the outboxes of their spouts, run by run. Those of
+// spouts that do not exist come from nowhere, and go there.
+func (x *Acker) queue(list []acker.Outcome) {
+	for len(list) > 0 {
+		task := list[0].Root.Task()
 		n := 1
-		for n < len(outcomes) && outcomes[n].Root.Task() == task {
+		for n < len(list) && list[n].Root.Task() == task {
 			n++
 		}
-		if int(task) < len(x.lanes) && x.lanes[task] != nil {
-			x.put(x.lanes[task], outcomes[:n])
+		if box := x.outcomes.box(list[0].Root); box != nil {
+			x.outcomes.put(box, list[:n]...)
 		}
-		outcomes = outcomes[n:]
+		list = list[n:]
 	}
-}
-
-func (x *Acker) put(box *outcomeOutbox, outcomes []acker.Outcome) {
-	box.batch.Outcomes = append(box.batch.Outcomes, outcomes...)
-	if len(box.batch.Outcomes) >= x.BatchSize {
-		x.send(box)
-		return
-	}
-	if !box.dirty {
-		box.dirty = true
-		x.dirty = append(x.dirty, box)
-	}
-}
-
-func (x *Acker) send(box *outcomeOutbox) {
-	n := len(box.batch.Outcomes)
-	if n == 0 {
-		return
-	}
-	empty, err := box.lane.Send(box.batch, n)
-	if err != nil {
-		panic(stopped{err})
-	}
-	if empty == nil {
-		empty = &OutcomeBatch{}
-	}
-	box.batch = empty
-}
-
-func (x *Acker) sendAll() {
-	for _, box := range x.dirty {
-		box.dirty = false
-		x.send(box)
-	}
-	x.dirty = x.dirty[:0]
 }

@@ -155,6 +155,14 @@ func (t *boltTask) ack(a track.Anchor) {
 		t.c.fail(a.Root)
 		return
 	}
+	if sum == 0 && a.Root&track.First != 0 {
+		// A tree of one tuple needs nobody to count.
+		root := a.Root &^ track.First
+		if box := t.c.outcomes.box(root); box != nil {
+			t.c.outcomes.put(box, acker.Outcome{Root: root, Kind: acker.OutcomeAck})
+			return
+		}
+	}
 	t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ sum})
 }
 

@@ -40,6 +40,9 @@ type Spec struct {
 	// Seed starts the generator of edge ids; executors must differ in it.
 	Seed   uint64
 	Ackers []Lane[*AckBatch]
+	// Spouts maps spout tasks to their lanes, for bolts and ackers. Without it
+	// bolts leave all news to the ackers.
+	Spouts map[storm.TaskID]Lane[*OutcomeBatch]
 	Stats  *stats.Executor
 	// Coarse ticks every few milliseconds, in nanoseconds since some start.
 	// When it has moved on, a busy executor flushes.
@@ -93,6 +96,7 @@ type core struct {
 func (c *core) init(s Spec) {
 	c.Spec = s
 	c.output.init(s.BatchSize, s.Seed, s.Ackers)
+	c.outcomes.init(s.BatchSize, s.Spouts)
 }
 
 // Flow is the executor's tuple counts.

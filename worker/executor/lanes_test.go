@@ -273,10 +273,10 @@ func TestAckerSendsOutcomesBySpout(t *testing.T) {
 		x := executor.NewAcker(executor.AckerSpec{
 			Spec: executor.Spec{
 				Component: storm.AckerComponent, Tasks: []executor.TaskSpec{{ID: 1}}, BatchSize: 3,
-				Stats: stats.New(stats.Spec{Component: storm.AckerComponent, Inputs: []stats.Input{{Component: "acks"}}}, time.Now()),
+				Stats:  stats.New(stats.Spec{Component: storm.AckerComponent, Inputs: []stats.Input{{Component: "acks"}}}, time.Now()),
+				Spouts: map[storm.TaskID]executor.Lane[*executor.OutcomeBatch]{2: one, 3: two, 4: one},
 			},
-			Inbox:  inbox,
-			Spouts: map[storm.TaskID]executor.Lane[*executor.OutcomeBatch]{2: one, 3: two, 4: one},
+			Inbox: inbox,
 		})
 		ended := make(chan error, 1)
 		go func() { ended <- x.Run() }()
@@ -315,7 +315,7 @@ func TestAckerSendsOutcomesBySpout(t *testing.T) {
 
 func TestAckerForgetsAfterThreeRotations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, settings{ackers: 1}, chain)
+		r := newRig(t, settings{ackers: 1, announce: true}, chain)
 		r.activate(true)
 		r.emit("s", 1)
 		x := r.of(storm.AckerComponent)[0].exec.(*executor.Acker)

@@ -34,6 +34,7 @@ type output struct {
 	dirty     []*outbox
 	ackers    []*ackOutbox // by acker index
 	dirtyAcks []*ackOutbox
+	outcomes  outcomes
 	random    uint64 // state of the generator of edges
 	sent      uint64 // tuples put into outboxes
 	flow      Flow
@@ -155,8 +156,10 @@ func (o *output) sendAcks(box *ackOutbox) {
 	box.batch = empty
 }
 
-// flush sends what is collected: acks first, since they free others.
+// flush sends what is collected: outcomes and acks first, since they free
+// others.
 func (o *output) flush() {
+	o.outcomes.flush()
 	for _, box := range o.dirtyAcks {
 		box.dirty = false
 		if box.batch.Len() > 0 {

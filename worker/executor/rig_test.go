@@ -29,6 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type settings struct {
 	ackers     int
 	maxPending int
+	announce   bool             // spouts announce all trees, as without time-outs
 	batch      int              // 0: 4
 	limit      int              // of the inboxes; 0: 1000
 	absent     string           // a component whose executors do not run
@@ -139,18 +140,10 @@ func (r *rig) fill(u *unit) {
 	spec := r.spec(u, c)
 	switch {
 	case u.acks != nil:
-		lanes := map[storm.TaskID]executor.Lane[*executor.OutcomeBatch]{}
-		for _, o := range r.units {
-			for _, task := range o.Tasks() {
-				if o.outs != nil {
-					lanes[task] = executor.Unbounded[*executor.OutcomeBatch]{Inbox: o.outs}
-				}
-			}
-		}
-		u.exec = executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Spouts: lanes})
+		u.exec = executor.NewAcker(executor.AckerSpec{Spec: spec, Inbox: u.acks, Timed: !r.announce})
 	case u.outs != nil:
 		u.exec = executor.NewSpout(executor.SpoutSpec{
-			Spec: spec, Inbox: u.outs, New: c.NewSpout, MaxPending: r.maxPending, FirstSeq: 1<<48 - 3, IdleWait: time.Millisecond,
+			Spec: spec, Inbox: u.outs, New: c.NewSpout, MaxPending: r.maxPending, Timed: !r.announce, FirstSeq: 1<<48 - 3, IdleWait: time.Millisecond,
 		})
 	default:
 		inputs := make([]int32, r.l.NumOrigins())
@@ -174,7 +167,13 @@ func (r *rig) spec(u *unit, c *storm.Component) executor.Spec {
 			r.reports = append(r.reports, fmt.Sprintf("%d: %v", task, err))
 		},
 	}
+	spec.Spouts = map[storm.TaskID]executor.Lane[*executor.OutcomeBatch]{}
 	for _, o := range r.units {
+		for _, task := range o.Tasks() {
+			if o.outs != nil {
+				spec.Spouts[task] = executor.Unbounded[*executor.OutcomeBatch]{Inbox: o.outs}
+			}
+		}
 		if o.acks != nil {
 			spec.Ackers = append(spec.Ackers, executor.Local[*executor.AckBatch]{Inbox: o.acks})
 		}

@@ -221,10 +221,10 @@ func TestAtLeastOnceRules(t *testing.T) {
 	for _, c := range rules() {
 		t.Run(c.name, func(t *testing.T) {
 			// Batches of one go at once, long ones wait for an idle moment.
-			for _, batch := range []int{1, 100} {
+			for _, batch := range []int{1, 100, -1, -100} {
 				synctest.Test(t, func(t *testing.T) {
 					set := c.set
-					set.batch = batch
+					set.batch, set.announce = max(batch, -batch), batch < 0
 					r := newRig(t, set, c.graph)
 					r.activate(true)
 					for i, s := range c.steps {
