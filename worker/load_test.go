@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -50,7 +51,7 @@ func TestLoadsAreLearnt(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := w.ownLoads()
-	if want := []byte{loadMessage, 1, 0, 2, 128}; fmt.Sprint(own) != fmt.Sprint(want) {
+	if want := []byte{loadMessage, 1, 0, 2, 128}; !bytes.Equal(own, want) {
 		t.Fatalf("own loads are %v, want %v", own, want)
 	}
 	if err := w.learn(own); err != nil {
