@@ -12,9 +12,11 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker"
@@ -79,11 +81,11 @@ type Topology struct {
 
 // New lays out the topology; nothing runs before Run.
 func New(opts Options) (*Topology, error) {
-	conf := storm.Config{}
-	maps.Copy(conf, opts.Base)
-	maps.Copy(conf, opts.Instance.Conf)
-	maps.Copy(conf, opts.Conf)
-	l, err := layout.New(opts.Instance.Topology, conf)
+	settings := storm.Config{}
+	maps.Copy(settings, opts.Base)
+	maps.Copy(settings, opts.Instance.Conf)
+	maps.Copy(settings, opts.Conf)
+	l, err := layout.New(opts.Instance.Topology, settings)
 	if err != nil {
 		return nil, fmt.Errorf("topology %q: %w", opts.Name, err)
 	}
@@ -102,13 +104,25 @@ func New(opts Options) (*Topology, error) {
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
-	for _, warning := range opts.Instance.Topology.Warnings {
+	for _, warning := range append(slices.Clone(opts.Instance.Topology.Warnings), idleSettings(l.Conf)...) {
 		t.log.Warn("topology", "name", opts.Name, "warning", warning)
 	}
 	for i := range workers {
 		t.slots = append(t.slots, &slot{t: t, index: i})
 	}
 	return t, nil
+}
+
+// idleSettings warns of settings that ask for what is not there yet.
+func idleSettings(c *conf.Conf) []string {
+	var warnings []string
+	if c.Int(storm.ConfTopologyEventloggerExecutors) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s has no effect: event loggers are not built yet", storm.ConfTopologyEventloggerExecutors))
+	}
+	if len(c.List(storm.ConfTopologyMetricsConsumerRegister)) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s has no effect: metrics consumers are not built yet; see --metrics-addr", storm.ConfTopologyMetricsConsumerRegister))
+	}
+	return warnings
 }
 
 // Run runs the topology until all spouts have come to their end and everything

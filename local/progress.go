@@ -35,27 +35,25 @@ func (t *Topology) Progress() Progress {
 	if t.opts.Instance.Progress != nil {
 		p.Read = t.opts.Instance.Progress()
 	}
+	var sum counts
 	var spouts, bolts []stats.Snapshot
 	for _, s := range t.slots {
-		w := s.worker()
+		w, past := s.history()
 		if w == nil {
 			continue
 		}
 		p.Pending += w.Rest().Pending
-		for _, snap := range w.Stats(time.Now()) {
-			totals := snap.Windows[stats.AllTime].Totals(false)
+		sum = sum.plus(past)
+		for _, snap := range sum.add(w) {
 			switch {
 			case snap.Spout:
 				spouts = append(spouts, snap)
-				p.Emitted += totals.Emitted
-				p.Acked += totals.Acked
-				p.Failed += totals.Failed
 			case snap.Component != storm.AckerComponent:
 				bolts = append(bolts, snap)
-				p.Executed += totals.Executed
 			}
 		}
 	}
+	p.Executed, p.Emitted, p.Acked, p.Failed = sum.executed, sum.emitted, sum.acked, sum.failed
 	latency := stats.Aggregate(spouts).Complete
 	if latency.Samples() == 0 {
 		latency = stats.Aggregate(bolts).Execute
@@ -64,6 +62,31 @@ func (t *Topology) Progress() Progress {
 		p.P50, p.P99 = latency.Quantile(0.5), latency.Quantile(0.99)
 	}
 	return p
+}
+
+// counts are numbers of tuples, and of trees acked and failed.
+type counts struct{ executed, emitted, acked, failed uint64 }
+
+// add counts what a worker did in its life and returns the statistics it was
+// read from.
+func (c *counts) add(w *worker.Worker) []stats.Snapshot {
+	snaps := w.Stats(time.Now())
+	for _, snap := range snaps {
+		totals := snap.Windows[stats.AllTime].Totals(false)
+		switch {
+		case snap.Spout:
+			c.emitted += totals.Emitted
+			c.acked += totals.Acked
+			c.failed += totals.Failed
+		case snap.Component != storm.AckerComponent:
+			c.executed += totals.Executed
+		}
+	}
+	return snaps
+}
+
+func (c counts) plus(d counts) counts {
+	return counts{c.executed + d.executed, c.emitted + d.emitted, c.acked + d.acked, c.failed + d.failed}
 }
 
 // Snapshots implements monitor.Source.

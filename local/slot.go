@@ -28,6 +28,7 @@ type slot struct {
 	listener net.Listener // for the first worker; later ones make their own
 
 	mu      sync.Mutex
+	past    counts // of workers that are gone
 	addr    string
 	current *worker.Worker
 	running bool // current is
@@ -59,6 +60,14 @@ func (s *slot) state() (w *worker.Worker, running bool) {
 	return s.current, s.running
 }
 
+// history is the present worker, or the last one, and what those before it
+// did.
+func (s *slot) history() (*worker.Worker, counts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current, s.past
+}
+
 // setActive holds for the present worker and those that come.
 func (s *slot) setActive(active bool) {
 	s.mu.Lock()
@@ -77,7 +86,7 @@ func (s *slot) run(ctx context.Context) {
 		err := s.once(ctx)
 		if ctx.Err() != nil {
 			if err != nil {
-				s.t.log.Error("worker did not stop in order", "worker", s.index, "error", err)
+				s.t.fail(fmt.Errorf("worker %d did not stop in order: %w", s.index, err))
 			}
 			return
 		}
@@ -136,6 +145,9 @@ func (s *slot) newWorker(ctx context.Context) (*worker.Worker, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.current != nil {
+		s.past.add(s.current)
+	}
 	s.current, s.running = w, true
 	if s.active != active {
 		w.SetActive(s.active)

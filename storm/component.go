@@ -62,9 +62,9 @@ type Activator interface {
 	Deactivate()
 }
 
-// Bounded is implemented by spouts that come to an end. Exhausted is asked
-// after a NextTuple that emitted nothing, on the spout's goroutine; once it
-// reports true NextTuple is called again only if a tree of the spout failed.
+// Bounded is implemented by spouts that come to an end. Exhausted is asked on
+// the spout's goroutine, after a NextTuple that emitted nothing and while the
+// spout is deactivated; once it reports true NextTuple is called again only if a tree of the spout failed.
 // A local run ends when every spout is exhausted and nothing is pending.
 type Bounded interface {
 	Exhausted() bool

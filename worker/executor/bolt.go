@@ -96,7 +96,7 @@ func (x *Bolt) Run() error {
 	if err != nil {
 		return err
 	}
-	return x.guard(x.cleanup)
+	return x.cleanup()
 }
 
 func (x *Bolt) prepare() error {
@@ -234,11 +234,15 @@ func (x *Bolt) Tick(tick storm.Tuple) {
 func (x *Bolt) cleanup() error {
 	var errs []error
 	for _, t := range x.tasks {
-		x.enter(t.id, atCleanup)
-		t.cleanupHooks()
-		if err := t.bolt.Cleanup(); err != nil {
-			errs = append(errs, x.failure(err, ""))
-		}
+		// One that panics does not keep the others from it.
+		errs = append(errs, x.guard(func() error {
+			x.enter(t.id, atCleanup)
+			t.cleanupHooks()
+			if err := t.bolt.Cleanup(); err != nil {
+				return x.failure(err, "")
+			}
+			return nil
+		}))
 	}
 	return errors.Join(errs...)
 }

@@ -105,7 +105,7 @@ func (c *core) Flow() *Flow { return &c.flow }
 // Executor is what a worker runs.
 type Executor interface {
 	// Run runs the tasks until the inbox is closed, then cleans them up. The
-	// error is a *TaskError.
+	// error is a *TaskError, or several joined if clean-ups fail.
 	Run() error
 	Flow() *Flow
 	// QueueLen and QueueLimit are the fill of the inbox, in items.

@@ -113,7 +113,7 @@ func (x *Spout) Run() error {
 	if err != nil {
 		return err
 	}
-	return x.guard(x.cleanup)
+	return x.cleanup()
 }
 
 func (x *Spout) loop() error {
@@ -221,6 +221,10 @@ func (x *Spout) publish() {
 	for _, t := range x.tasks {
 		t.publishEmitted()
 		t.publishDone()
+		if x.paused && !t.ended && t.bounded != nil {
+			// NextTuple will not be called, but the last ack may have come.
+			t.ended = t.bounded.Exhausted()
+		}
 		state.Pending += t.pending.Len()
 		state.Exhausted = state.Exhausted && t.ended
 		state.Endless = state.Endless || t.bounded == nil
@@ -308,11 +312,15 @@ func (x *Spout) rotate() {
 func (x *Spout) cleanup() error {
 	var errs []error
 	for _, t := range x.tasks {
-		x.enter(t.id, atClose)
-		t.cleanupHooks()
-		if err := t.spout.Close(); err != nil {
-			errs = append(errs, x.failure(err, ""))
-		}
+		// One that panics does not keep the others from it.
+		errs = append(errs, x.guard(func() error {
+			x.enter(t.id, atClose)
+			t.cleanupHooks()
+			if err := t.spout.Close(); err != nil {
+				return x.failure(err, "")
+			}
+			return nil
+		}))
 	}
 	x.publish()
 	return errors.Join(errs...)
