@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -23,6 +24,20 @@ type Definition struct {
 	// Setup declares the topology's own flags and returns the function that
 	// makes an instance once they are parsed.
 	Setup func(flags *flag.FlagSet) func(env Env) (*Instance, error)
+}
+
+// Instance makes an instance as a command line would: env.Args hold the
+// topology's own flags and then its arguments. It serves tests and programs
+// that run a topology by themselves. A wrong command line wraps ErrUsage.
+func (d Definition) Instance(env Env) (*Instance, error) {
+	flags := flag.NewFlagSet(d.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	build := d.Setup(flags)
+	if err := flags.Parse(env.Args); err != nil {
+		return nil, fmt.Errorf("%w: topology %q: %w", ErrUsage, d.Name, err)
+	}
+	env.Args = flags.Args()
+	return build(env)
 }
 
 // Env is what the surroundings give to an instance.

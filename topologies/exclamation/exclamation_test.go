@@ -2,7 +2,6 @@ package exclamation
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"strings"
 	"testing"
@@ -16,13 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func instance(args ...string) (*storm.Instance, error) {
-	flags := flag.NewFlagSet("exclamation", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	build := Definition().Setup(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return build(storm.Env{Args: flags.Args()})
+	return Definition().Instance(storm.Env{Args: args})
 }
 
 func TestCount(t *testing.T) {

@@ -2,8 +2,6 @@ package rollingtopwords
 
 import (
 	"errors"
-	"flag"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -22,13 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func instance(args ...string) (*storm.Instance, error) {
-	flags := flag.NewFlagSet("rollingtopwords", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	build := Definition().Setup(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return build(storm.Env{Args: flags.Args()})
+	return Definition().Instance(storm.Env{Args: args})
 }
 
 func TestWindow(t *testing.T) {

@@ -3,7 +3,6 @@ package selfcheck
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -19,13 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func instance(args ...string) (*storm.Instance, error) {
-	flags := flag.NewFlagSet("selfcheck", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	build := Definition().Setup(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return build(storm.Env{Args: flags.Args()})
+	return Definition().Instance(storm.Env{Args: args})
 }
 
 func run(t *testing.T, ctx context.Context, in *storm.Instance, workers int) (string, error) {

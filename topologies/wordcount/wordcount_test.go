@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,13 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // instance makes the topology as the command does.
 func instance(stdin io.Reader, args ...string) (*storm.Instance, error) {
-	flags := flag.NewFlagSet("wordcount", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	build := Definition().Setup(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return build(storm.Env{Args: flags.Args(), Stdin: stdin})
+	return Definition().Instance(storm.Env{Args: args, Stdin: stdin})
 }
 
 // fataler is a *testing.T or a *rapid.T.
