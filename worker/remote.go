@@ -73,8 +73,9 @@ func newLinks(w *Worker, network *Network) *links {
 	c := w.spec.Layout.Conf
 	l.config.Codecs = gobCodec{}
 	l.config.Compress = c.String(conf.TransportCompression) == "s2"
-	l.config.TupleCredits = creditsPerBuffer * c.Int(storm.ConfTopologyExecutorReceiveBufferSize)
-	l.config.AckerCredits = creditsPerBuffer * l.config.TupleCredits
+	buffer := min(c.Int(storm.ConfTopologyExecutorReceiveBufferSize), transport.MaxCredits)
+	l.config.TupleCredits = min(creditsPerBuffer*buffer, transport.MaxCredits)
+	l.config.AckerCredits = min(creditsPerBuffer*l.config.TupleCredits, transport.MaxCredits)
 	l.config.OnError = func(err error) {
 		if run := w.running.Load(); run == nil || (*run).Err() == nil { // else the others are stopping too
 			w.log.Warn("connection to another worker", "error", err)

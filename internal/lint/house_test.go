@@ -62,6 +62,7 @@ var house = []room{
 	{path: "internal/conf", kind: noun, also: "storm internal/assert", mods: "github.com/goccy/go-yaml"},
 	{path: "internal/clock", kind: noun},
 	{path: "internal/assert", kind: noun},
+	{path: "internal/coord", kind: noun},
 
 	// 1: pure cores. They take what happened and say what to do.
 	{path: "nimbus/scheduler", kind: pure},
@@ -72,6 +73,7 @@ var house = []room{
 	{path: "worker/checkpoint", kind: pure},
 	{path: "worker/stats", kind: pure, std: "sync/atomic", mods: "github.com/HdrHistogram/hdrhistogram-go"},
 	{path: "multilang/protocol", kind: pure},
+	{path: "internal/coord/embedded/tree", kind: pure, by: "internal/coord/embedded simulation"},
 	{path: "sr3/ring", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/recovery", kind: pure, just: "sr3/...", by: ring},
@@ -87,6 +89,7 @@ var house = []room{
 	{path: "thrift/gen/...", kind: adapter, by: "thrift/... internal/wire" + handlers},
 	{path: "internal/wire", kind: adapter, also: "thrift/..."},
 	{path: "internal/coord/...", kind: adapter, also: "internal/wire"},
+	{path: "internal/coord/coordtest", kind: adapter, forTests: true},
 	{path: "nimbus/blobstore", kind: adapter, also: "internal/coord"},
 	{path: "supervisor/process", kind: adapter},
 

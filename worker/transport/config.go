@@ -102,6 +102,9 @@ func DefaultConfig(topology string, self WorkerID) Config {
 	}
 }
 
+// MaxCredits is the most that TupleCredits and AckerCredits may be.
+const MaxCredits = 1 << 24
+
 // Validate reports the first setting that cannot work.
 func (c *Config) Validate() error {
 	bad := func(name string, value any, rule string) error {
@@ -118,9 +121,9 @@ func (c *Config) Validate() error {
 		return bad("MaxFrameBytes", c.MaxFrameBytes, fmt.Sprintf("at least twice FrameBytes, %d, and at most 1 GiB", 2*c.FrameBytes))
 	case c.WindowBytes < 1:
 		return bad("WindowBytes", c.WindowBytes, "positive")
-	case c.TupleCredits < 1 || c.TupleCredits > 1<<24:
+	case c.TupleCredits < 1 || c.TupleCredits > MaxCredits:
 		return bad("TupleCredits", c.TupleCredits, "1 to 16777216")
-	case c.AckerCredits < 1 || c.AckerCredits > 1<<24:
+	case c.AckerCredits < 1 || c.AckerCredits > MaxCredits:
 		return bad("AckerCredits", c.AckerCredits, "1 to 16777216")
 	case c.IdleTimeout < time.Millisecond:
 		return bad("IdleTimeout", c.IdleTimeout, "at least 1ms")
