@@ -144,7 +144,7 @@ func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, er
 		Logger:    w.log,
 	}
 	spec.Ackers = w.failLanes
-	if u.outs == nil {
+	if u.outs == nil && l.Ackers > 0 {
 		lanes, err := w.spoutLanes()
 		if err != nil {
 			return spec, err
