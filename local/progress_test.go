@@ -2,6 +2,8 @@ package local
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,6 +77,30 @@ func TestInterruptedAfterTheLastEmission(t *testing.T) {
 		res, err := launch(t, pair(t, spout, bolt), Options{}).Run(ctx)
 		if err != nil || !res.Interrupted || res.Partial {
 			t.Errorf("result %+v, %v", res, err)
+		}
+	})
+}
+
+// untidy fails to clean up.
+type untidy struct{ storm.BaseBasicBolt }
+
+func (untidy) Execute(storm.Tuple, *storm.BasicOutputCollector) error { return nil }
+func (untidy) Cleanup() error                                         { return errors.New("disk full") }
+
+// A component that cannot clean up makes the run fail, since what it was to
+// leave behind may be missing.
+func TestCleanupFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := storm.NewTopologyBuilder()
+		b.SetSpout("spout", spoutOf(upTo(3)), 1)
+		b.SetBasicBolt("bolt", func() storm.BasicBolt { return untidy{} }, 1).ShuffleGrouping("spout")
+		top, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := launch(t, top, Options{}).Run(t.Context())
+		if res.Partial || err == nil || !strings.Contains(err.Error(), `component "bolt" task 2: Cleanup: disk full`) {
+			t.Errorf("result %+v, error %v", res, err)
 		}
 	})
 }

@@ -143,6 +143,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		return errors.Join(err, late)
 	}
 	running.Wait()
+	close(w.failed)
+	for more := range w.failed {
+		err = errors.Join(err, more) // what went wrong in cleaning up
+	}
 	return errors.Join(err, w.stopHooks())
 }
 
