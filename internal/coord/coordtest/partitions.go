@@ -1,0 +1,81 @@
+package coordtest
+
+import "github.com/stormring/stormring/internal/coord"
+
+var partitions = []contract{
+	{"a session survives a short cut", testShortCut},
+	{"a session learns of its expiry when it is back", testLongCut},
+	{"close while cut off", testCloseWhileCut},
+}
+
+// cuts skips the test if the store's clients cannot be cut off.
+func (w *world) cuts() {
+	if w.Cut == nil || w.Heal == nil {
+		w.Skip("this store's clients cannot be cut off")
+	}
+}
+
+func testShortCut(w *world) {
+	w.cuts()
+	a, b := w.open(), w.open()
+	x, e := w.at("/x"), w.at("/e")
+	b.create(x, "", coord.Persistent)
+	a.create(e, "", coord.Ephemeral)
+	before, later := a.getW(x), a.existsW(w.at("/y"))
+	w.Cut(a.Session)
+	_, _, err := a.Get(w.Context(), x)
+	w.fails(err, coord.ErrConnectionLoss, "get", x)
+	_, err = a.Create(w.Context(), w.at("/no"), nil, coord.Persistent)
+	w.fails(err, coord.ErrConnectionLoss, "create", w.at("/no"))
+	b.set(x, "meanwhile")
+	b.holds(x, "meanwhile")
+	w.quiet(before)
+	b.holds(e, "")
+	w.alive(a)
+	w.Heal(a.Session)
+	w.fires(before, coord.EventNodeDataChanged, x)
+	a.holds(x, "meanwhile")
+	a.holds(e, "")
+	w.quiet(later)
+	b.create(w.at("/y"), "", coord.Persistent)
+	w.fires(later, coord.EventNodeCreated, w.at("/y"))
+	w.alive(a)
+}
+
+func testLongCut(w *world) {
+	w.cuts()
+	a, b := w.open(), w.open()
+	x, e := w.at("/x"), w.at("/e")
+	b.create(x, "", coord.Persistent)
+	a.create(e, "", coord.Ephemeral)
+	held, lost, gone := a.getW(x), a.existsW(w.at("/y")), b.existsW(e)
+	w.Cut(a.Session)
+	b.set(x, "meanwhile")
+	w.Expire(a.Session)
+	w.fires(gone, coord.EventNodeDeleted, e)
+	b.lists(w.Root, "x")
+	w.alive(a)
+	_, _, err := a.Get(w.Context(), x)
+	w.fails(err, coord.ErrConnectionLoss, "get", x)
+	w.Heal(a.Session)
+	w.over(a, coord.ErrSessionExpired)
+	w.lost(held, coord.ErrSessionExpired, x)
+	w.lost(lost, coord.ErrSessionExpired, w.at("/y"))
+	_, _, err = a.Get(w.Context(), x)
+	w.fails(err, coord.ErrSessionExpired, "get", x)
+}
+
+func testCloseWhileCut(w *world) {
+	w.cuts()
+	a, b := w.open(), w.open()
+	e := w.at("/e")
+	a.create(e, "", coord.Ephemeral)
+	gone := b.existsW(e)
+	w.Cut(a.Session)
+	w.ok(a.Close(w.Context()))
+	w.over(a, coord.ErrSessionClosed)
+	b.holds(e, "")
+	w.quiet(gone)
+	w.Expire(a.Session)
+	w.fires(gone, coord.EventNodeDeleted, e)
+}
