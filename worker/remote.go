@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/track"
@@ -57,7 +58,7 @@ type links struct {
 	ctx      context.Context //nolint:containedctx // of sends by executors; ends when waiting makes no sense
 	cancel   context.CancelFunc
 	peers    map[int]*transport.Peer
-	listener *transport.Listener
+	listener atomic.Pointer[transport.Listener] // nil before Run
 
 	// Wrappers for what arrives; the contents belong to the connections.
 	batches sync.Pool
@@ -113,7 +114,7 @@ func (l *links) open() error {
 	if err != nil {
 		return fmt.Errorf("listen for other workers: %w", err)
 	}
-	l.listener = ln
+	l.listener.Store(ln)
 	return nil
 }
 
@@ -130,9 +131,9 @@ func (l *links) close() {
 	for _, p := range l.peers {
 		p.Close()
 	}
-	if l.listener == nil {
+	if ln := l.listener.Load(); ln == nil {
 		_ = l.network.Listener.Close()
-	} else if err := l.listener.Close(); err != nil {
+	} else if err := ln.Close(); err != nil {
 		l.w.log.Warn("close the listener for other workers", "error", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stormring/stormring/worker/monitor"
 	"github.com/stormring/stormring/worker/stats"
+	"github.com/stormring/stormring/worker/transport"
 )
 
 // Stats are the statistics of all executors at now.
@@ -44,5 +45,34 @@ func (w *Worker) Snapshots(name string, now time.Time) []monitor.Labeled {
 		}
 		out = append(out, l)
 	}
+	if w.links != nil {
+		out = append(out, w.connections(name))
+	}
 	return out
+}
+
+// connections sums up what went to the other workers and came from them.
+func (w *Worker) connections(name string) monitor.Labeled {
+	var sent transport.PeerStats
+	reconnects := uint64(0)
+	for _, p := range w.links.peers {
+		s := p.Stats()
+		sent.Tuples += s.Tuples
+		sent.Bytes += s.Bytes
+		sent.Dropped += s.Dropped
+		reconnects += max(s.Connects, 1) - 1
+	}
+	values := []monitor.Value{
+		{Name: monitor.SentTuples, Value: float64(sent.Tuples)},
+		{Name: monitor.SentBytes, Value: float64(sent.Bytes)},
+		{Name: monitor.DroppedTuples, Value: float64(sent.Dropped)},
+		{Name: monitor.Reconnects, Value: float64(reconnects)},
+	}
+	if ln := w.links.listener.Load(); ln != nil {
+		got := ln.Stats()
+		values = append(values,
+			monitor.Value{Name: monitor.ReceivedTuples, Value: float64(got.Tuples)},
+			monitor.Value{Name: monitor.ReceivedBytes, Value: float64(got.Bytes)})
+	}
+	return monitor.Labeled{Topology: w.spec.TopologyID, Worker: name, Values: values}
 }

@@ -17,7 +17,7 @@ func terminal(t *testing.T, columns uint16) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no pseudo-terminals here: ", err)
+		skip(t, "no pseudo-terminals here: ", err)
 	}
 	t.Cleanup(func() { person.Close() })
 	conn, err := person.SyscallConn()
@@ -34,11 +34,11 @@ func terminal(t *testing.T, columns uint16) (person, program *os.File) {
 		err = errors.Join(err, numbered)
 	})
 	if err := errors.Join(control, err); err != nil {
-		t.Skip("no pseudo-terminals here: ", err)
+		skip(t, "no pseudo-terminals here: ", err)
 	}
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no pseudo-terminals here: ", err)
+		skip(t, "no pseudo-terminals here: ", err)
 	}
 	return person, program
 }

@@ -75,12 +75,6 @@ func (c *Conf) Component(id string, values map[string]any) (*Conf, error) {
 	return c.With(fmt.Sprintf("the configuration of component %q", id), allowed)
 }
 
-// Validate checks a topology's or a component's values, as With does.
-func Validate(values map[string]any) error {
-	_, err := check("the configuration", values)
-	return err
-}
-
 // InvalidError says everything that is wrong with one layer.
 type InvalidError struct {
 	Layer    string

@@ -157,7 +157,7 @@ func TestWithRefuses(t *testing.T) {
 }
 
 func TestWithListsAllProblems(t *testing.T) {
-	err := Validate(map[string]any{"topology.workers": 0, "topology.debug": 1, "my.key": 1})
+	_, err := Defaults().With("the configuration", map[string]any{"topology.workers": 0, "topology.debug": 1, "my.key": 1})
 	bad, ok := errors.AsType[*InvalidError](err)
 	if !ok || len(bad.Problems) != 2 || bad.Layer != "the configuration" {
 		t.Fatalf("got %v", err)
@@ -165,7 +165,7 @@ func TestWithListsAllProblems(t *testing.T) {
 	if want := "topology.debug wants true or false, not 1 (int64)"; bad.Problems[0] != want {
 		t.Errorf("got %q first, want %q", bad.Problems[0], want)
 	}
-	if err := Validate(map[string]any{"topology.max.spout.pending": nil, "my.key": nil}); err != nil {
+	if _, err := Defaults().With("the configuration", map[string]any{"topology.max.spout.pending": nil, "my.key": nil}); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,8 +6,8 @@
 // outbox for each destination executor; a full outbox, or an idle moment,
 // sends it down its Lane, which is the inbox of an executor of this worker or
 // a connection to another one. A full destination holds the sender up, and so
-// back to the spout. Only the lane from ackers to spouts never waits: what is
-// in it is bounded by the trees that the spout has pending, and waiting there
+// back to the spout. Only the lanes to spouts, from ackers and bolts, never wait: what
+// is in them is bounded by the trees that the spout has pending, and waiting there
 // would close a circle.
 //
 // The rules of tracking are Storm's: see Guaranteeing Message Processing in

@@ -111,14 +111,10 @@ func (o *output) acker(root track.Root) *ackOutbox {
 
 // message sends m to the acker of root.
 func (o *output) message(root track.Root, m acker.Message) {
-	box := o.ackers[0]
-	if len(o.ackers) > 1 {
-		box = o.ackers[acker.Choose(root&^track.First, len(o.ackers))]
-	}
+	box := o.acker(root)
 	b := box.batch
-	msgs := append(b.Messages, m)
-	b.Messages = msgs
-	if len(msgs) == 1 || len(msgs) >= o.batchSize {
+	b.Messages = append(b.Messages, m)
+	if n := len(b.Messages); n == 1 || n >= o.batchSize {
 		o.ackQueued(box)
 	}
 }
