@@ -279,16 +279,16 @@ func setKind(spec *grouping.Spec, g storm.Grouping, ctx *storm.TopologyContext) 
 // tupleLane is the way from u to the executor at index x of the layout.
 func (w *Worker) tupleLane(u *unit, x int) (executor.Lane[*executor.Batch], error) {
 	to := w.spec.Layout.Executors[x]
-	if there := w.spec.Placement[x]; there != w.spec.Index {
+	if w.spec.Placement[x] != w.spec.Index {
 		key := laneKey{u.First, to.First}
 		if lane := w.lanes[key]; lane != nil {
 			return lane, nil
 		}
-		peer, err := w.peer(there)
+		way, err := w.route(x)
 		if err != nil {
 			return nil, err
 		}
-		w.lanes[key] = &tupleLane{l: w.links, peer: peer, dst: transport.ExecutorID(to.First)}
+		w.lanes[key] = &tupleLane{l: w.links, route: way, dst: transport.ExecutorID(to.First)}
 		return w.lanes[key], nil
 	}
 	inbox := w.byTask[to.First].tuple
@@ -303,21 +303,21 @@ func (w *Worker) tupleLane(u *unit, x int) (executor.Lane[*executor.Batch], erro
 // executor share it.
 type laneKey struct{ from, to storm.TaskID }
 
-func (w *Worker) peer(worker int) (*transport.Peer, error) {
+func (w *Worker) route(x int) (*route, error) {
 	if w.links == nil {
-		return nil, fmt.Errorf("executors are placed on worker %d, but this worker has no network", worker)
+		return nil, fmt.Errorf("executors are placed on worker %d, but this worker has no network", w.spec.Placement[x])
 	}
-	return w.links.peer(worker)
+	return w.links.route(x)
 }
 
 func (w *Worker) ackLane(task storm.TaskID) (executor.Lane[*executor.AckBatch], error) {
 	x := w.spec.Layout.ExecutorOf(task)
-	if there := w.spec.Placement[x]; there != w.spec.Index {
-		peer, err := w.peer(there)
+	if w.spec.Placement[x] != w.spec.Index {
+		way, err := w.route(x)
 		if err != nil {
 			return nil, err
 		}
-		return &ackLane{l: w.links, peer: peer, task: task}, nil
+		return &ackLane{l: w.links, route: way, task: task}, nil
 	}
 	return executor.Local[*executor.AckBatch]{Inbox: w.byTask[w.spec.Layout.Executors[x].First].acks}, nil
 }
@@ -330,12 +330,12 @@ func (w *Worker) spoutLanes() (map[storm.TaskID]executor.Lane[*executor.OutcomeB
 			continue
 		}
 		var lane executor.Lane[*executor.OutcomeBatch]
-		if there := w.spec.Placement[x]; there != w.spec.Index {
-			peer, err := w.peer(there)
+		if w.spec.Placement[x] != w.spec.Index {
+			way, err := w.route(x)
 			if err != nil {
 				return nil, err
 			}
-			lane = &outcomeLane{peer: peer, task: e.First}
+			lane = &outcomeLane{route: way, task: e.First}
 		} else {
 			lane = executor.Unbounded[*executor.OutcomeBatch]{Inbox: w.byTask[e.First].outs}
 		}

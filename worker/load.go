@@ -89,7 +89,7 @@ func (w *Worker) learn(msg []byte) error {
 
 // broadcast sends a control message to all workers that this one sends to.
 func (l *links) broadcast(msg []byte) {
-	for worker, p := range l.peers {
+	for worker, p := range l.all() {
 		if err := p.SendControl(msg); err != nil {
 			l.w.log.Debug("loads are not told", "peer", worker, "error", err) // it is closed
 		}

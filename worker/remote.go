@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"sync"
@@ -30,11 +31,22 @@ type Network struct {
 	// Addr is the present address of a worker by its index. It is asked before
 	// each attempt to connect, since a restarted worker may have another.
 	Addr func(worker int) string
+	// ID names a worker, the same in all workers of the topology; nil is its
+	// index.
+	ID func(worker int) string
 	// Dial opens a connection to an address; nil is TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
-func (n *Network) dial(ctx context.Context, worker int) (net.Conn, error) {
+func (n *Network) id(worker int) transport.WorkerID {
+	if n.ID == nil {
+		return transport.WorkerID(strconv.Itoa(worker))
+	}
+	return transport.WorkerID(n.ID(worker))
+}
+
+// dialer opens connections to a worker.
+func (n *Network) dialer(worker int) transport.Dial {
 	dial := n.Dial
 	if dial == nil {
 		dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -42,11 +54,13 @@ func (n *Network) dial(ctx context.Context, worker int) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		}
 	}
-	conn, err := dial(ctx, n.Addr(worker))
-	if err != nil {
-		return nil, fmt.Errorf("worker %d: %w", worker, err)
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx, n.Addr(worker))
+		if err != nil {
+			return nil, fmt.Errorf("worker %s: %w", n.id(worker), err)
+		}
+		return conn, nil
 	}
-	return conn, nil
 }
 
 // links are a worker's connections: a Peer to each other worker for what goes
@@ -57,20 +71,21 @@ type links struct {
 	config   transport.Config
 	ctx      context.Context //nolint:containedctx // of sends by executors; ends when waiting makes no sense
 	cancel   context.CancelFunc
-	peers    map[int]*transport.Peer
 	listener atomic.Pointer[transport.Listener] // nil before Run
+
+	mu     sync.Mutex
+	peers  map[int]*transport.Peer // by worker
+	routes map[int]*route          // by index in the layout of an executor elsewhere
 
 	// Wrappers for what arrives; the contents belong to the connections.
 	batches sync.Pool
 	acks    sync.Pool
 }
 
-func workerID(index int) transport.WorkerID { return transport.WorkerID(strconv.Itoa(index)) }
-
 func newLinks(w *Worker, network *Network) *links {
-	l := &links{w: w, network: network, peers: map[int]*transport.Peer{}}
+	l := &links{w: w, network: network, peers: map[int]*transport.Peer{}, routes: map[int]*route{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.config = transport.DefaultConfig(w.spec.TopologyID, workerID(w.spec.Index))
+	l.config = transport.DefaultConfig(w.spec.TopologyID, network.id(w.spec.Index))
 	c := w.spec.Layout.Conf
 	l.config.Codecs = gobCodec{}
 	l.config.Compress = c.String(conf.TransportCompression) == "s2"
@@ -93,21 +108,6 @@ func newLinks(w *Worker, network *Network) *links {
 	return l
 }
 
-// peer is the connection to a worker, begun when it is first asked for.
-func (l *links) peer(worker int) (*transport.Peer, error) {
-	if p := l.peers[worker]; p != nil {
-		return p, nil
-	}
-	p, err := transport.NewPeer(l.config, workerID(worker), func(ctx context.Context) (net.Conn, error) {
-		return l.network.dial(ctx, worker)
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.peers[worker] = p
-	return p, nil
-}
-
 // open begins to accept connections.
 func (l *links) open() error {
 	ln, err := transport.Listen(l.config, l.network.Listener, l, l.w.spec.Layout)
@@ -128,7 +128,7 @@ func (l *links) abort() {
 // close ends all connections.
 func (l *links) close() {
 	l.cancel()
-	for _, p := range l.peers {
+	for _, p := range l.all() {
 		p.Close()
 	}
 	if ln := l.listener.Load(); ln == nil {
@@ -138,11 +138,18 @@ func (l *links) close() {
 	}
 }
 
+// all are the connections of this moment.
+func (l *links) all() map[int]*transport.Peer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.peers)
+}
+
 // tupleLane is the way to an executor of another worker.
 type tupleLane struct {
-	l    *links
-	peer *transport.Peer
-	dst  transport.ExecutorID
+	l     *links
+	route *route
+	dst   transport.ExecutorID
 }
 
 // Send implements executor.Lane. A tuple that cannot be carried fails by
@@ -150,7 +157,12 @@ type tupleLane struct {
 func (t *tupleLane) Send(b *executor.Batch, _ int) (*executor.Batch, error) {
 	rest := b.Tuples
 	for len(rest) > 0 {
-		n, err := t.peer.SendTuples(t.l.ctx, t.dst, rest)
+		n := 0
+		err := t.route.send(t.l.ctx, func(p *transport.Peer) (err error) {
+			rest = rest[n:] // what a peer took that is gone times out
+			n, err = p.SendTuples(t.l.ctx, t.dst, rest)
+			return err
+		})
 		if err == nil {
 			break
 		}
@@ -166,26 +178,34 @@ func (t *tupleLane) Send(b *executor.Batch, _ int) (*executor.Batch, error) {
 }
 
 type ackLane struct {
-	l    *links
-	peer *transport.Peer
-	task storm.TaskID
+	l     *links
+	route *route
+	task  storm.TaskID
 }
 
 // Send implements executor.Lane.
 func (a *ackLane) Send(b *executor.AckBatch, _ int) (*executor.AckBatch, error) {
-	err := a.peer.SendAcker(a.l.ctx, a.task, b.Messages, b.Fails, b.Resets)
+	err := a.route.send(a.l.ctx, func(p *transport.Peer) error {
+		return p.SendAcker(a.l.ctx, a.task, b.Messages, b.Fails, b.Resets)
+	})
 	b.Reset()
 	return b, err
 }
 
 type outcomeLane struct {
-	peer *transport.Peer
-	task storm.TaskID
+	route *route
+	task  storm.TaskID
 }
 
-// Send implements executor.Lane.
+// Send implements executor.Lane. It never waits; a spout that runs nowhere does
+// not wait for outcomes either.
 func (o *outcomeLane) Send(b *executor.OutcomeBatch, _ int) (*executor.OutcomeBatch, error) {
-	err := o.peer.SendOutcomes(o.task, b.Outcomes)
+	var err error
+	if p := o.route.now(); p != nil {
+		if err = p.SendOutcomes(o.task, b.Outcomes); errors.Is(err, transport.ErrClosed) && o.route.now() != p {
+			err = nil // it was lost with the worker that the spout ran on
+		}
+	}
 	b.Outcomes = b.Outcomes[:0]
 	return b, err
 }

@@ -55,7 +55,7 @@ func (w *Worker) Snapshots(name string, now time.Time) []monitor.Labeled {
 func (w *Worker) connections(name string) monitor.Labeled {
 	var sent transport.PeerStats
 	reconnects := uint64(0)
-	for _, p := range w.links.peers {
+	for _, p := range w.links.all() {
 		s := p.Stats()
 		sent.Tuples += s.Tuples
 		sent.Bytes += s.Bytes
