@@ -66,7 +66,7 @@ func (b *TopologyBuilder) Use(r *Registry) { b.registry = r }
 // SetSpoutNamed adds the spout registered under name, made with args.
 func (b *TopologyBuilder) SetSpoutNamed(id, name string, args []Value, parallelism int) *SpoutDeclarer {
 	c := b.add(id, parallelism)
-	c.NewSpout = b.registry.spout(name, args)
+	c.NewSpout = b.registry.FindSpout(name, args)
 	return &SpoutDeclarer{declarer{b, c}}
 }
 
@@ -74,7 +74,7 @@ func (b *TopologyBuilder) SetSpoutNamed(id, name string, args []Value, paralleli
 // args.
 func (b *TopologyBuilder) SetBoltNamed(id, name string, args []Value, parallelism int) *BoltDeclarer {
 	c := b.add(id, parallelism)
-	c.NewBolt = b.registry.bolt(name, args)
+	c.NewBolt = b.registry.FindBolt(name, args)
 	return &BoltDeclarer{declarer{b, c}}
 }
 

@@ -57,8 +57,9 @@ func (r *Registry) mustBeNew(name string) {
 	}
 }
 
-// spout is what makes the spout called name; it fails if there is none.
-func (r *Registry) spout(name string, args []Value) func() (Spout, error) {
+// FindSpout is what makes the spout registered under name with args; it fails
+// when called if there is none.
+func (r *Registry) FindSpout(name string, args []Value) func() (Spout, error) {
 	if r == nil || r.spouts[name] == nil {
 		return func() (Spout, error) { return nil, r.unknown("spout", name) }
 	}
@@ -66,7 +67,8 @@ func (r *Registry) spout(name string, args []Value) func() (Spout, error) {
 	return func() (Spout, error) { return newSpout(args) }
 }
 
-func (r *Registry) bolt(name string, args []Value) func() (Bolt, error) {
+// FindBolt is FindSpout for bolts and basic bolts.
+func (r *Registry) FindBolt(name string, args []Value) func() (Bolt, error) {
 	if r == nil || r.bolts[name] == nil {
 		return func() (Bolt, error) { return nil, r.unknown("bolt", name) }
 	}

@@ -3,10 +3,20 @@ package worker
 import (
 	"time"
 
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/worker/monitor"
 	"github.com/stormring/stormring/worker/stats"
 	"github.com/stormring/stormring/worker/transport"
 )
+
+// Executors are the executors that this worker runs, in the order of Stats.
+func (w *Worker) Executors() []layout.Executor {
+	out := make([]layout.Executor, len(w.units))
+	for i := range w.units {
+		out[i] = w.units[i].Executor
+	}
+	return out
+}
 
 // Stats are the statistics of all executors at now.
 func (w *Worker) Stats(now time.Time) []stats.Snapshot {

@@ -106,4 +106,7 @@ const (
 	BatchSize storm.Key[int] = "stormring.batch.size"
 	// TransportCompression is "none" or "s2".
 	TransportCompression storm.Key[string] = "stormring.transport.compression"
+	// TopologyArgs are the arguments with which the definition of a Go topology
+	// made it; workers make it again with them.
+	TopologyArgs storm.Key[[]string] = "stormring.topology.args"
 )

@@ -83,6 +83,7 @@ func queueRows() []spec {
 		row(storm.ConfTopologyWorkerSharedThreadPoolSize, 4, "threads that Java components of a worker share", atLeast(1)),
 		row(storm.ConfTopologyWorkerReceiverThreadCount, 1, "threads that receive from other workers", atLeast(1)),
 		row(storm.ConfTopologyTupleCompressionEnable, false, "compress tuples between workers (Storm 3)"),
+		opt(TopologyArgs, "arguments of the program that made the topology; set at submission"),
 		row(BatchSize, 100, "tuples that go from executor to executor at once, at most", between(1, 10000)),
 		row(TransportCompression, "none", "compression of tuples between workers", oneOf("none", "s2")),
 	}
