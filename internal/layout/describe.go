@@ -80,6 +80,7 @@ func describeGrouping(in storm.Input, definition, subscriber string) cluster.Gro
 		}
 	case storm.GroupCustom:
 		g.Class = &cluster.Class{Name: GoPrefix + definition, Args: []any{subscriber, in.Component, in.Stream}}
+	default: // the kind says it all
 	}
 	return g
 }
@@ -133,7 +134,7 @@ func resolveGrouping(id string, in cluster.Input, code Code) storm.Grouping {
 		return storm.Grouping{Kind: storm.GroupLocalOrShuffle}
 	case cluster.GroupShuffle:
 		return storm.Grouping{Kind: storm.GroupShuffle}
-	case cluster.GroupCustomObject:
+	default:
 		if g.Class != nil && g.Class.Name == PartialKeyClass {
 			fields := make(storm.Fields, len(g.Class.Args))
 			for i, a := range g.Class.Args {

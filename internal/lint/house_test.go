@@ -88,6 +88,7 @@ var house = []room{
 	{path: "thrift", kind: adapter},
 	{path: "thrift/gen/...", kind: adapter, by: "thrift/... internal/wire" + handlers},
 	{path: "internal/wire", kind: adapter, also: "thrift/..."},
+	{path: "internal/link", kind: adapter, also: "internal/wire"},
 	{path: "internal/coord/...", kind: adapter, also: "internal/wire"},
 	{path: "internal/coord/coordtest", kind: adapter, forTests: true},
 	{path: "nimbus/blobstore", kind: adapter, also: "internal/coord"},
@@ -97,6 +98,7 @@ var house = []room{
 	// what comes out.
 	{path: "worker/executor", kind: shell},
 	{path: "worker", kind: shell},
+	{path: "worker/process", kind: shell},
 	{path: "nimbus/handler", kind: shell},
 	{path: "nimbus", kind: shell},
 	{path: "supervisor/handler", kind: shell},
