@@ -4,6 +4,9 @@
 // words (spout.go), split bolts take the blocks apart (words.go) and count
 // bolts, to which equal words go by fields grouping, count (bolts.go). Counts
 // are exact, whatever the bytes.
+//
+// With --ledger the counts are in files and stay exact though workers die: see
+// ledger in ledger.go, which puts that topology together, and ReadLedger.
 package wordcount
 
 import (
@@ -11,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +42,11 @@ type options struct {
 	counters  int
 	top       int
 	format    format
+
+	ledger     string // a folder; "" is none
+	sync       bool
+	reportOnly bool
+	blockBytes int64
 }
 
 // format is the name of one of printers. What Set takes is checked with all
@@ -69,19 +78,25 @@ func (p *paths) Set(path string) error {
 }
 
 func setup(flags *flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
-	o := &options{format: "table"}
+	o := &options{format: "table", blockBytes: ledgerBlock}
 	flags.Var(&o.inputs, "input", "count the words of `PATH`: a file, directory, pattern, named pipe, or - for standard input; may be repeated (default: all Go files of GOROOT/src)")
 	flags.IntVar(&o.spouts, "spouts", 1, "`N` tasks that read input")
 	flags.IntVar(&o.splitters, "splitters", 1, "`N` tasks that split text into words")
 	flags.IntVar(&o.counters, "counters", 2, "`N` tasks that count")
 	flags.IntVar(&o.top, "top", 20, "print only the `N` most frequent words; 0 is all")
 	flags.Var(&o.format, "format", "print a table, tsv or json, by `NAME`")
+	flags.StringVar(&o.ledger, "ledger", "", "keep the counts in the folder `DIR`, which all workers share, so that they stay exact whatever dies; inputs must be files that do not change")
+	flags.BoolVar(&o.sync, "sync", false, "with --ledger: bring every write to the disk, so that counts outlive a crash of the machine too")
+	flags.BoolVar(&o.reportOnly, "report-only", false, "with --ledger: count nothing, just print what is in the ledger")
 	return o.build
 }
 
 func (o *options) build(env storm.Env) (*storm.Instance, error) {
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if o.ledger != "" {
+		return o.buildLedger(slices.Concat(o.inputs, env.Args))
 	}
 	inputs, err := resolve(slices.Concat(o.inputs, env.Args), env.Stdin)
 	if err != nil {
@@ -122,6 +137,12 @@ func (o *options) check() error {
 		if p.n < 1 {
 			return fmt.Errorf("%w: --%s is %d; it must be at least 1", storm.ErrUsage, p.flag, p.n)
 		}
+	}
+	if o.ledger == "" && (o.sync || o.reportOnly) {
+		return fmt.Errorf("%w: --sync and --report-only are about a ledger; name it with --ledger", storm.ErrUsage)
+	}
+	if o.ledger != "" && !filepath.IsAbs(o.ledger) {
+		return fmt.Errorf("%w: --ledger is %q; it must be an absolute path, since each worker has a working directory of its own", storm.ErrUsage, o.ledger)
 	}
 	if o.top < 0 {
 		return fmt.Errorf("%w: --top is %d; it must not be negative (0 prints all words)", storm.ErrUsage, o.top)

@@ -23,7 +23,12 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		os.Exit(child(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // instance makes the topology as the command does.
 func instance(stdin io.Reader, args ...string) (*storm.Instance, error) {
@@ -43,6 +48,11 @@ func run(t fataler, stdin io.Reader, workers int, args ...string) (string, error
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runInstance(t, in, workers)
+}
+
+func runInstance(t fataler, in *storm.Instance, workers int) (string, error) {
+	t.Helper()
 	conf := storm.Config{}
 	conf.SetNumWorkers(workers)
 	top, err := local.New(local.Options{Name: "wordcount", Instance: in, Conf: conf})
