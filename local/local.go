@@ -65,18 +65,18 @@ type Topology struct {
 	log    *slog.Logger
 	layout *layout.Layout
 	id     string
-	start  time.Time
 	slots  []*slot
-	place  []int
+	watch
+	place []int
 
 	// How workers reach each other: TCP, unless a test puts trouble in between.
 	listenAt func(ctx context.Context) (net.Listener, error)
 	dial     func(ctx context.Context, from int, addr string) (net.Conn, error)
 
 	mu       sync.Mutex
-	restarts int
+	failures int
 	fatal    error
-	ended    chan struct{} // closed when fatal is set
+	over     chan struct{} // closed when fatal is set
 }
 
 // New lays out the topology; nothing runs before Run.
@@ -97,8 +97,7 @@ func New(opts Options) (*Topology, error) {
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(workers),
 		id:       fmt.Sprintf("%s-1-%d", opts.Name, time.Now().Unix()),
-		start:    time.Now(),
-		ended:    make(chan struct{}),
+		over:     make(chan struct{}),
 		listenAt: listenLoopback, dial: dialTCP,
 	}
 	if t.log == nil {
@@ -107,8 +106,17 @@ func New(opts Options) (*Topology, error) {
 	for _, warning := range append(slices.Clone(opts.Instance.Topology.Warnings), idleSettings(l.Conf)...) {
 		t.log.Warn("topology", "name", opts.Name, "warning", warning)
 	}
+	t.watch = watch{
+		start: time.Now(), runFor: opts.RunFor, drainFor: opts.DrainFor, ended: t.over,
+		restarts: t.restarted, setActive: t.setActive, progress: opts.Instance.Progress,
+	}
+	if t.drainFor <= 0 {
+		t.drainFor = l.Conf.Duration(storm.ConfTopologyMessageTimeoutSecs)
+	}
 	for i := range workers {
-		t.slots = append(t.slots, &slot{t: t, index: i})
+		s := &slot{t: t, index: i}
+		t.slots = append(t.slots, s)
+		t.posts = append(t.posts, &s.post)
 	}
 	return t, nil
 }
@@ -153,14 +161,14 @@ func (t *Topology) Run(ctx context.Context) (Result, error) {
 	for _, s := range t.slots {
 		running.Go(func() { s.run(life) })
 	}
-	res := t.watch(ctx)
+	res := t.wait(ctx)
 	stop()
 	running.Wait()
 	res.Took = time.Since(t.start)
 	res.Totals = t.Progress()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	res.Restarts = t.restarts
+	res.Restarts = t.failures
 	return res, t.fatal
 }
 
@@ -180,13 +188,26 @@ func (t *Topology) listen(ctx context.Context) error {
 	return nil
 }
 
+func (t *Topology) setActive(active bool) {
+	for _, s := range t.slots {
+		s.setActive(active)
+	}
+}
+
+// restarted is how many workers have failed so far.
+func (t *Topology) restarted() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failures
+}
+
 // fail ends the run for good.
 func (t *Topology) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fatal == nil {
 		t.fatal = err
-		close(t.ended)
+		close(t.over)
 		return
 	}
 	t.fatal = errors.Join(t.fatal, err)

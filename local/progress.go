@@ -1,7 +1,6 @@
 package local
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/stormring/stormring/storm"
@@ -27,17 +26,17 @@ type Progress struct {
 	P50, P99 time.Duration
 }
 
-var _ monitor.Source = (*Topology)(nil)
+var _ monitor.Source = (*watch)(nil)
 
 // Progress reads the state of the run. It may be called at any time.
-func (t *Topology) Progress() Progress {
+func (t *watch) Progress() Progress {
 	p := Progress{Elapsed: time.Since(t.start), Read: -1}
-	if t.opts.Instance.Progress != nil {
-		p.Read = t.opts.Instance.Progress()
+	if t.progress != nil {
+		p.Read = t.progress()
 	}
 	var sum counts
 	var spouts, bolts []stats.Snapshot
-	for _, s := range t.slots {
+	for _, s := range t.posts {
 		w, past := s.history()
 		if w == nil {
 			continue
@@ -90,20 +89,18 @@ func (c counts) plus(d counts) counts {
 }
 
 // Snapshots implements monitor.Source.
-func (t *Topology) Snapshots() []monitor.Labeled {
+func (t *watch) Snapshots() []monitor.Labeled {
 	var out []monitor.Labeled
-	for _, s := range t.slots {
-		if w := s.worker(); w != nil {
-			out = append(out, w.Snapshots(fmt.Sprintf("local:%d", s.port()), time.Now())...)
-		}
+	for _, s := range t.posts {
+		out = append(out, s.snapshots()...)
 	}
 	return out
 }
 
 // Errors are the reported errors of all workers by component.
-func (t *Topology) Errors() map[string][]worker.ErrorInfo {
+func (t *watch) Errors() map[string][]worker.ErrorInfo {
 	out := map[string][]worker.ErrorInfo{}
-	for _, s := range t.slots {
+	for _, s := range t.posts {
 		if w := s.worker(); w != nil {
 			for id, list := range w.Errors() {
 				out[id] = append(out[id], list...)

@@ -3,8 +3,6 @@ package local
 import (
 	"context"
 	"time"
-
-	"github.com/stormring/stormring/storm"
 )
 
 const (
@@ -14,12 +12,24 @@ const (
 	steadyLooks = 3
 )
 
-// watch waits for the end of the topology, however it comes.
-func (t *Topology) watch(ctx context.Context) Result {
+// watch looks at the workers of a topology from outside.
+type watch struct {
+	posts     []*post
+	start     time.Time
+	runFor    time.Duration // 0 is no limit
+	drainFor  time.Duration
+	ended     <-chan struct{} // there is no point in going on
+	restarts  func() int
+	setActive func(active bool)
+	progress  func() float64 // of the input; nil if that is not known
+}
+
+// wait waits for the end of the topology, however it comes.
+func (t *watch) wait(ctx context.Context) Result {
 	limit := time.NewTimer(time.Hour)
 	limit.Stop()
-	if t.opts.RunFor > 0 {
-		limit.Reset(t.opts.RunFor)
+	if t.runFor > 0 {
+		limit.Reset(t.runFor)
 	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -41,14 +51,10 @@ func (t *Topology) watch(ctx context.Context) Result {
 }
 
 // drain stops the spouts and waits for what is under way.
-func (t *Topology) drain(interrupted bool) Result {
+func (t *watch) drain(interrupted bool) Result {
 	res := Result{Interrupted: interrupted, Partial: true}
 	t.setActive(false)
-	patience := t.opts.DrainFor
-	if patience <= 0 {
-		patience = t.layout.Conf.Duration(storm.ConfTopologyMessageTimeoutSecs)
-	}
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(t.drainFor)
 	defer deadline.Stop()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -69,12 +75,6 @@ func (t *Topology) drain(interrupted bool) Result {
 	}
 }
 
-func (t *Topology) setActive(active bool) {
-	for _, s := range t.slots {
-		s.setActive(active)
-	}
-}
-
 // look is what one look at all workers shows.
 type look struct {
 	exhausted  bool // every spout has come to its end
@@ -92,14 +92,14 @@ func (l look) rest() bool {
 	return l.quiet && l.pending == 0 && !l.missing && (l.sent == l.done || l.restarts > 0)
 }
 
-func (t *Topology) look() look {
+func (t *watch) look() look {
 	l := look{exhausted: true, quiet: true}
-	for _, s := range t.slots {
+	for _, s := range t.posts {
 		if w := s.worker(); w != nil {
 			l.done += w.Done()
 		}
 	}
-	for _, s := range t.slots {
+	for _, s := range t.posts {
 		w, running := s.state()
 		if !running {
 			l.missing = true
@@ -114,9 +114,7 @@ func (t *Topology) look() look {
 		l.pending += r.Pending
 		l.sent += r.Sent
 	}
-	t.mu.Lock()
-	l.restarts = t.restarts
-	t.mu.Unlock()
+	l.restarts = t.restarts()
 	return l
 }
 

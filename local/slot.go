@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/stormring/stormring/worker"
@@ -27,18 +26,17 @@ type slot struct {
 	index    int
 	listener net.Listener // for the first worker; later ones make their own
 
-	mu      sync.Mutex
-	past    counts // of workers that are gone
-	addr    string
-	current *worker.Worker
-	running bool // current is
-	active  bool
+	post
+	addr string // under post.mu
 }
 
 func (s *slot) setAddr(addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addr = addr
+	if a, err := net.ResolveTCPAddr("tcp", addr); err == nil {
+		s.port = a.Port
+	}
 }
 
 // Addr is where the slot's worker listens at present.
@@ -46,36 +44,6 @@ func (s *slot) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addr
-}
-
-// worker is the present worker, or the last one while there is none.
-func (s *slot) worker() *worker.Worker {
-	w, _ := s.state()
-	return w
-}
-
-func (s *slot) state() (w *worker.Worker, running bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current, s.running
-}
-
-// history is the present worker, or the last one, and what those before it
-// did.
-func (s *slot) history() (*worker.Worker, counts) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current, s.past
-}
-
-// setActive holds for the present worker and those that come.
-func (s *slot) setActive(active bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.active = active
-	if s.current != nil {
-		s.current.SetActive(active)
-	}
 }
 
 // run runs workers until ctx ends or there is no point in going on.
@@ -98,7 +66,7 @@ func (s *slot) run(ctx context.Context) {
 			return
 		}
 		s.t.mu.Lock()
-		s.t.restarts++
+		s.t.failures++
 		s.t.mu.Unlock()
 		pause := min(backoffMax, backoffMin<<(retries-1))
 		s.t.log.Warn("worker restarts", "worker", s.index, "in", pause)
@@ -118,9 +86,7 @@ func (s *slot) once(ctx context.Context) error {
 		return err
 	}
 	err = w.Run(ctx)
-	s.mu.Lock()
-	s.running = false
-	s.mu.Unlock()
+	s.end()
 	if _, ok := errors.AsType[*executor.TaskError](err); err != nil && !ok {
 		s.t.log.Error("worker failed", "worker", s.index, "error", err)
 	}
@@ -132,25 +98,18 @@ func (s *slot) newWorker(ctx context.Context) (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	active := s.active
-	s.mu.Unlock()
+	active := s.isActive()
 	w, err := worker.New(worker.Spec{
 		TopologyID: s.t.id, TopologyName: s.t.opts.Name, Layout: s.t.layout,
-		Index: s.index, Placement: s.t.place, Port: s.port(), Network: network,
+		Index: s.index, Placement: s.t.place, Port: s.portNumber(), Network: network,
 		Active: active, Logger: s.t.log.With("worker", s.index), OnError: s.t.opts.OnError,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current != nil {
-		s.past.add(s.current)
-	}
-	s.current, s.running = w, true
-	if s.active != active {
-		w.SetActive(s.active)
+	s.begin(w)
+	if s.isActive() != active {
+		w.SetActive(!active)
 	}
 	return w, nil
 }
@@ -192,9 +151,8 @@ func listenLoopback(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-func (s *slot) port() int {
-	if a, err := net.ResolveTCPAddr("tcp", s.Addr()); err == nil {
-		return a.Port
-	}
-	return 0
+func (s *slot) portNumber() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.port
 }
