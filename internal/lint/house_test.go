@@ -67,6 +67,9 @@ var house = []room{
 	// 1: pure cores. They take what happened and say what to do.
 	{path: "nimbus/scheduler", kind: pure},
 	{path: "nimbus/lifecycle", kind: pure},
+	{path: "nimbus/submit", kind: pure, also: "nimbus/..."},
+	{path: "nimbus/survey", kind: pure, also: "nimbus/..."},
+	{path: "nimbus/answer", kind: pure, also: "nimbus/..."},
 	{path: "supervisor/slot", kind: pure},
 	{path: "worker/acker", kind: pure},
 	{path: "worker/grouping", kind: pure},
@@ -86,13 +89,18 @@ var house = []room{
 	{path: "sr3/store", kind: adapter, just: "sr3/...", by: ring},
 	{path: "sr3/transport", kind: adapter, just: "sr3/...", by: ring},
 	{path: "thrift", kind: adapter},
-	{path: "thrift/gen/...", kind: adapter, by: "thrift/... internal/wire" + handlers},
+	{path: "thrift/assignment", kind: adapter},
+	{path: "thrift/gen/...", kind: adapter, by: "thrift/... internal/wire nimbus/client" + handlers},
 	{path: "internal/wire", kind: adapter, also: "thrift/..."},
 	{path: "internal/link", kind: adapter, also: "internal/wire"},
 	{path: "internal/coord/...", kind: adapter, also: "internal/wire"},
 	{path: "internal/coord/coordtest", kind: adapter, forTests: true},
+	{path: "internal/coord/zk/zktest", kind: adapter, forTests: true},
 	{path: "nimbus/blobstore", kind: adapter, also: "internal/coord"},
+	{path: "nimbus/election", kind: adapter, also: "internal/coord", tests: "internal/coord/..."},
+	{path: "nimbus/client", kind: adapter, also: "internal/wire thrift/..."},
 	{path: "supervisor/process", kind: adapter},
+	{path: "supervisor/localizer", kind: adapter},
 
 	// 3: shells. One goroutine, one select each; they feed cores and perform
 	// what comes out.

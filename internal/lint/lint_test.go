@@ -77,7 +77,7 @@ func TestCheckImports(t *testing.T) {
 	const (
 		aShell   = ": shells import nouns, adapters, and their own family; never one another"
 		anSr3    = ", which only these may import: sr3/... local command bench simulation"
-		theGen   = ", which only these may import: thrift/... internal/wire nimbus/handler supervisor/handler drpc/handler"
+		theGen   = ", which only these may import: thrift/... internal/wire nimbus/client nimbus/handler supervisor/handler drpc/handler"
 		ofThings = ": nouns and pure cores live on the standard library"
 	)
 	tests := []struct{ file, imports, want string }{
