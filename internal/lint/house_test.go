@@ -67,9 +67,9 @@ var house = []room{
 	// 1: pure cores. They take what happened and say what to do.
 	{path: "nimbus/scheduler", kind: pure},
 	{path: "nimbus/lifecycle", kind: pure},
-	{path: "nimbus/submit", kind: pure, also: "nimbus/..."},
-	{path: "nimbus/survey", kind: pure, also: "nimbus/..."},
-	{path: "nimbus/answer", kind: pure, also: "nimbus/..."},
+	{path: "nimbus/submit", kind: pure},
+	{path: "nimbus/survey", kind: pure, also: "nimbus/scheduler"},
+	{path: "nimbus/answer", kind: pure, also: "nimbus/survey"},
 	{path: "supervisor/slot", kind: pure},
 	{path: "worker/acker", kind: pure},
 	{path: "worker/grouping", kind: pure},
@@ -121,9 +121,10 @@ var house = []room{
 	{path: "topologies/...", kind: sample, tests: "local"},
 
 	// 5: compositions.
-	{path: "local", kind: composition},
+	{path: "daemon", kind: composition},
+	{path: "local", kind: composition, also: "daemon"},
 	{path: "bench", kind: composition, also: "local"},
-	{path: "command", kind: composition, also: "local bench"},
+	{path: "command", kind: composition, also: "daemon local bench"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
 

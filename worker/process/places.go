@@ -48,6 +48,15 @@ func (p *places) placement(l *layout.Layout, all []cluster.Place) []int {
 	return out
 }
 
+// ranges are the executors of a placement.
+func ranges(all []cluster.Place) []cluster.Executor {
+	out := make([]cluster.Executor, len(all))
+	for i, p := range all {
+		out[i] = p.Executor
+	}
+	return out
+}
+
 // addr is where the worker of a slot listens.
 func (p *places) addr(i int) string {
 	p.mu.Lock()

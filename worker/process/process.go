@@ -168,6 +168,7 @@ func (p *process) run(ctx context.Context) error {
 	p.mu.Lock()
 	orders := *p.orders
 	p.mu.Unlock()
+	p.layout = p.layout.Recut(ranges(orders.Placement))
 	w, err := worker.New(worker.Spec{
 		TopologyID: string(p.cfg.Topology), TopologyName: p.cfg.Topology.Name(), Layout: p.layout,
 		Index: 0, Placement: p.place.placement(p.layout, orders.Placement), Port: int(p.cfg.Port),
@@ -216,7 +217,7 @@ func (p *process) follow(o cluster.Orders, stop context.CancelFunc) {
 // obey makes the worker do what o says; it reports false if that takes a new
 // one.
 func (p *process) obey(w *worker.Worker, o cluster.Orders) bool {
-	if !w.Replace(p.place.placement(p.layout, o.Placement)) {
+	if !p.layout.Fits(ranges(o.Placement)) || !w.Replace(p.place.placement(p.layout, o.Placement)) {
 		return false
 	}
 	w.SetActive(o.Status == cluster.StatusActive)

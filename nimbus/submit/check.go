@@ -1,0 +1,134 @@
+package submit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/internal/layout"
+	"github.com/stormring/stormring/storm"
+)
+
+// reserved begins the ids that are the system's.
+const reserved = "__"
+
+// checkShape checks each component by itself.
+func checkShape(t cluster.Topology, java func(string) bool) error {
+	var objects []string
+	for _, id := range t.IDs(0) {
+		c := t.Components[id]
+		switch {
+		case id == "":
+			return fmt.Errorf("a component has an empty id")
+		case strings.HasPrefix(id, reserved):
+			return fmt.Errorf("component %q: ids that begin with %s are the system's", id, reserved)
+		case c.Kind == cluster.Spout && len(c.Inputs) > 0:
+			return fmt.Errorf("spout %q has inputs; a spout has none", id)
+		case c.Parallelism < 0:
+			return fmt.Errorf("component %q: its parallelism is %d; it must be at least 1", id, c.Parallelism)
+		}
+		for _, stream := range slices.Sorted(maps.Keys(c.Streams)) {
+			if strings.HasPrefix(stream, reserved) {
+				return fmt.Errorf("component %q: stream %q: ids that begin with %s are the system's", id, stream, reserved)
+			}
+		}
+		if _, err := conf.ParseJSON(c.Conf); err != nil {
+			return fmt.Errorf("component %q: its configuration: %w", id, err)
+		}
+		switch {
+		case c.Object.Serialized != nil && (java == nil || !java(id)):
+			objects = append(objects, id)
+		case c.Object.Serialized == nil && c.Object.Shell == nil && c.Object.Class == nil:
+			return fmt.Errorf("component %q has no object", id)
+		}
+	}
+	if len(objects) > 0 {
+		return fmt.Errorf("components %s are serialized objects of Java (serialized_java), which cannot be run here; write them in Go, or as shell components (ShellBolt, ShellSpout) by way of Thrift",
+			quoted(objects))
+	}
+	return nil
+}
+
+func quoted(ids []string) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = fmt.Sprintf("%q", id)
+	}
+	return strings.Join(out, ", ")
+}
+
+// checkInputs checks subscriptions. As in Storm, t has the system's streams, to
+// which users may subscribe, and the fields of a grouping may be those of any
+// stream of the source.
+func checkInputs(t *storm.Topology) error {
+	for _, id := range t.ComponentIDs() {
+		if strings.HasPrefix(id, reserved) {
+			continue
+		}
+		for _, in := range t.Components[id].Inputs {
+			source, ok := t.Components[in.Component]
+			if !ok {
+				return fmt.Errorf("component %q subscribes to %q, which is not in the topology", id, in.Component)
+			}
+			if _, ok := source.Streams[in.Stream]; !ok {
+				return fmt.Errorf("component %q subscribes to stream %q of %q, which does not declare it", id, in.Stream, in.Component)
+			}
+			if in.Grouping.Kind != storm.GroupFields {
+				continue
+			}
+			for _, f := range in.Grouping.Fields {
+				if !declares(source, f) {
+					return fmt.Errorf("component %q groups by field %q, which no stream of %q declares", id, f, in.Component)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func declares(c *storm.Component, field string) bool {
+	for _, s := range c.Streams {
+		if slices.Contains(s.Fields, field) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkHeap refuses components of which one executor does not fit into a worker.
+func checkHeap(plan *layout.Layout, needs map[string]cluster.Granted) error {
+	limit := plan.Conf.Float(storm.ConfTopologyWorkerMaxHeapSizeMB)
+	for _, id := range slices.Sorted(maps.Keys(needs)) {
+		if n := needs[id]; n.OnHeap > limit {
+			return fmt.Errorf("component %q asks for %g MB of memory on the heap, but a worker has at most %g; raise %s or lower %s",
+				id, n.OnHeap, limit, storm.ConfTopologyWorkerMaxHeapSizeMB, storm.ConfTopologyComponentResourcesOnheapMemoryMB)
+		}
+	}
+	return nil
+}
+
+func checkLimits(c *conf.Conf, plan *layout.Layout) error {
+	for _, l := range []struct {
+		key, what, lower string
+		n                int
+	}{
+		{KeySlotsLimit, "workers", string(storm.ConfTopologyWorkers), plan.Workers},
+		{KeyExecutorsLimit, "executors", "the parallelism of its components", len(plan.Executors)},
+	} {
+		v := c.Value(l.key)
+		if v == nil {
+			continue
+		}
+		limit, err := storm.Key[int](l.key).Parse(v)
+		if err != nil {
+			return err
+		}
+		if l.n > limit {
+			return fmt.Errorf("the topology wants %d %s; this cluster allows %d (%s): lower %s", l.n, l.what, limit, l.key, l.lower)
+		}
+	}
+	return nil
+}
