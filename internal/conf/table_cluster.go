@@ -38,7 +38,7 @@ func stormRows() []spec {
 func nimbusRows() []spec {
 	return []spec{
 		row(NimbusSeeds, []string{"localhost"}, "hosts where Nimbus may run", notEmpty),
-		row(NimbusThriftPort, 6627, "port of Nimbus", port),
+		row(NimbusThriftPort, 6627, "port of Nimbus; 0: a free one", portOrOff),
 		row(NimbusThriftTLSPort, 0, "port of Nimbus for TLS; 0: off", portOrOff),
 		row(NimbusThriftThreads, 64, "calls that Nimbus works on at once", atLeast(1)),
 		row(NimbusThriftMaxBuffer, frame, "bytes of a message to or from Nimbus, at most", atLeast(4096)),
@@ -67,7 +67,7 @@ func nimbusRows() []spec {
 func supervisorRows() []spec {
 	return []spec{
 		row(SupervisorSlotsPorts, []any{int64(6700), int64(6701), int64(6702), int64(6703)}, "ports of workers, one a slot", ports),
-		row(SupervisorThriftPort, 6628, "port of the supervisor", port),
+		row(SupervisorThriftPort, 6628, "port of the supervisor; 0: a free one", portOrOff),
 		row(SupervisorThriftThreads, 16, "calls that the supervisor works on at once", atLeast(1)),
 		row(SupervisorThriftMaxBuffer, frame, "bytes of a message to or from the supervisor, at most", atLeast(4096)),
 		row(SupervisorThriftTimeoutMS, 5000, "milliseconds that a supervisor's client waits for an answer", atLeast(1)),
