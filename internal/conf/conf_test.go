@@ -140,7 +140,7 @@ func TestWithRefuses(t *testing.T) {
 		{"topology.state.checkpoint.interval.ms", "topology.state.checkpoint.interval.ms wants a whole number of at least 100, not 99", 99},
 		{"stormring.transport.compression", "stormring.transport.compression wants one of none, s2, not zstd", "zstd"},
 		{"topology.sr3.recovery", "topology.sr3.recovery wants one of star, line, tree, auto, not ring", "ring"},
-		{"nimbus.thrift.port", "nimbus.thrift.port wants a whole number from 1 to 65535, not 65536", 65536},
+		{"nimbus.thrift.port", "nimbus.thrift.port wants a whole number from 0 to 65535, not 65536", 65536},
 		{"nimbus.seeds", "nimbus.seeds wants a list of strings that is not empty, not []", []any{}},
 		{"storm.local.dir", "storm.local.dir wants a string that is not empty, not ", ""},
 		{"supervisor.slots.ports", "supervisor.slots.ports wants a list of ports from 1 to 65535, none twice, not [6700 6700]", []any{6700, 6700}},
