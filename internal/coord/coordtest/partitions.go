@@ -6,6 +6,7 @@ var partitions = []contract{
 	{"a session survives a short cut", testShortCut},
 	{"a session learns of its expiry when it is back", testLongCut},
 	{"close while cut off", testCloseWhileCut},
+	{"cut and heal one session twice", testCutTwice},
 }
 
 // cuts skips the test if the store's clients cannot be cut off.
@@ -78,4 +79,40 @@ func testCloseWhileCut(w *world) {
 	w.quiet(gone)
 	w.Expire(a.Session)
 	w.fires(gone, coord.EventNodeDeleted, e)
+}
+
+// testCutTwice has a watch that outlives two cuts, and one that is set between
+// them.
+func testCutTwice(w *world) {
+	w.cuts()
+	a, b := w.open(), w.open()
+	x, y, e := w.at("/x"), w.at("/y"), w.at("/e")
+	b.create(x, "0", coord.Persistent)
+	b.create(y, "", coord.Persistent)
+	a.create(e, "", coord.Ephemeral)
+	stays, children := a.getW(y), a.childrenW(x)
+	for _, round := range []string{"1", "2"} {
+		changed := a.getW(x)
+		w.Cut(a.Session)
+		w.Cut(a.Session) // again changes nothing
+		_, _, err := a.Get(w.Context(), x)
+		w.fails(err, coord.ErrConnectionLoss, "get", x)
+		b.set(x, round)
+		w.Heal(a.Session)
+		w.Heal(a.Session)
+		w.fires(changed, coord.EventNodeDataChanged, x)
+		a.holds(x, round)
+		b.holds(e, "")
+		w.quiet(stays)
+		w.quiet(children)
+		w.alive(a)
+	}
+	w.Cut(a.Session)
+	b.delete(y)
+	b.create(x+"/child", "", coord.Persistent)
+	w.Heal(a.Session)
+	w.fires(stays, coord.EventNodeDeleted, y)
+	w.fires(children, coord.EventNodeChildrenChanged, x)
+	a.holds(e, "")
+	w.alive(a)
 }
