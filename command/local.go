@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -28,6 +30,7 @@ type localFlags struct {
 	settings    []string
 	file        string
 	metricsAddr string
+	data        string
 }
 
 func (f *localFlags) register(cmd *cobra.Command) {
@@ -39,22 +42,28 @@ func (f *localFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
 	flags.StringVar(&f.file, "config", "", "read `FILE` (default: the first storm.yaml in $STORM_CONF_DIR, ./conf if that is not set, or ~/.storm)")
 	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at `HOST:PORT`")
+	flags.StringVar(&f.data, "data", "", "keep all that is submitted in `DIR` (default: nothing outlasts the run)")
 	completeNothing(cmd, "workers", "run-for", "set", "metrics-addr")
 	mustComplete(cmd.MarkPersistentFlagFilename("config", "yaml", "yml"))
+	mustComplete(cmd.MarkPersistentFlagDirname("data"))
 }
 
 // local is the command `local`.
 func (e *env) local() *cobra.Command {
 	var f localFlags
 	cmd := &cobra.Command{
-		Use:   localName + " TOPOLOGY",
-		Short: "Run a topology on this machine, without any server",
-		Long: `Run a topology in this process until its input is processed, until --run-for
-has passed or until Ctrl-C; the last two first let what is under way finish.`,
+		Use:   localName + " [TOPOLOGY]",
+		Short: "Run a whole cluster in this process, and a topology on it",
+		Long: `Run a cluster in this process: nimbus, a supervisor and workers, without
+ZooKeeper. With a topology, run that until its input is processed, until
+--run-for has passed or until Ctrl-C; the last two first let what is under way
+finish. Without one, print where nimbus listens and take what clients submit.
+Another process can list and kill either way: nimbus.thrift.port is open to this
+host, a free one if it is taken or 0.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("which topology? %s topologies lists them", e.name)
+				return e.runCluster(cmd, &f)
 			}
 			_, err := e.definition(args[0])
 			return err
@@ -149,22 +158,76 @@ func (e *env) runLocal(ctx context.Context, opts local.Options, f *localFlags) e
 	restore := tuneGC()
 	defer restore()
 	screen := newScreen(e.stderr, f.quiet)
-	level := slog.LevelInfo
-	if f.debug {
-		level = slog.LevelDebug
-	}
-	opts.Logger = slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: level}))
-	topology, err := local.New(opts)
+	opts.Logger = f.logger(screen, slog.LevelInfo)
+	workers, err := local.Workers(opts)
 	if err != nil {
 		return err
+	}
+	c, err := e.startCluster(ctx, f, workers, screen, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	topology, err := c.Host(opts)
+	if err != nil {
+		return errors.Join(err, c.Close())
 	}
 	stopShow := screen.show(ctx, topology.Progress)
 	res, err := topology.Run(ctx)
 	stopShow()
-	if err != nil {
+	if err = errors.Join(err, c.Close()); err != nil {
 		return err
 	}
 	return e.finish(opts.Instance, res, f.quiet)
+}
+
+// runCluster runs a cluster for what clients submit.
+func (e *env) runCluster(cmd *cobra.Command, f *localFlags) error {
+	for _, flag := range []string{"workers", "metrics-addr"} {
+		if cmd.Flags().Changed(flag) {
+			return usagef("--%s is for a topology; which? %s topologies lists them", flag, e.name)
+		}
+	}
+	ctx := cmd.Context()
+	c, err := e.startCluster(ctx, f, 0, e.stderr, slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "nimbus: %s\n", c.Addr())
+	var limit <-chan time.Time
+	if f.runFor > 0 {
+		limit = time.After(f.runFor)
+	}
+	select {
+	case <-ctx.Done():
+	case <-limit:
+	case <-c.Done():
+	}
+	return c.Close()
+}
+
+// startCluster starts a local cluster that logs what its daemons do from level
+// on.
+func (e *env) startCluster(ctx context.Context, f *localFlags, workers int, log io.Writer, level slog.Level) (*local.Cluster, error) {
+	c, err := conf.Load(conf.Options{File: f.file, Overrides: f.settings})
+	if err != nil {
+		return nil, err
+	}
+	slots := 0
+	if workers > len(c.Ints(conf.SupervisorSlotsPorts)) || workers > 0 && c.Layer(string(conf.SupervisorSlotsPorts)) == "" {
+		slots = workers
+	}
+	return local.StartCluster(ctx, local.ClusterOptions{
+		Conf: c, Dir: f.data, Slots: slots, Program: e.program,
+		Logger: f.logger(log, level), Workers: f.logger(log, slog.LevelInfo), Version: readVersion().Version,
+	})
+}
+
+// logger logs from level on, or all with --debug.
+func (f *localFlags) logger(out io.Writer, level slog.Level) *slog.Logger {
+	if f.debug {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
 }
 
 // finish prints the result, and on stderr what it is worth.

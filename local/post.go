@@ -29,6 +29,13 @@ func (p *post) begin(w *worker.Worker) {
 	p.current, p.running = w, true
 }
 
+// setPort says where its workers listen.
+func (p *post) setPort(port int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.port = port
+}
+
 // end tells that the worker does not run any more.
 func (p *post) end() {
 	p.mu.Lock()

@@ -14,7 +14,7 @@ const (
 
 // watch looks at the workers of a topology from outside.
 type watch struct {
-	posts     []*post
+	posts     []*post // one for each worker
 	start     time.Time
 	runFor    time.Duration // 0 is no limit
 	drainFor  time.Duration

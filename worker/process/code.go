@@ -21,9 +21,13 @@ type code struct {
 	made map[string]func() (*storm.Topology, error)
 }
 
-func newCode(p storm.Program, settings storm.Config) *code {
+func newCode(cfg Config, settings storm.Config) *code {
 	args, _ := conf.TopologyArgs.Get(settings) // not there: it takes none
-	return &code{program: p, args: args, made: map[string]func() (*storm.Topology, error){}}
+	c := &code{program: cfg.Program, args: args, made: map[string]func() (*storm.Topology, error){}}
+	for name, t := range cfg.Made {
+		c.made[name] = func() (*storm.Topology, error) { return t, nil }
+	}
+	return c
 }
 
 // Spout implements layout.Code.

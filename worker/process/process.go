@@ -52,8 +52,13 @@ type Config struct {
 	Base storm.Config
 	// Program has the code of Go components.
 	Program storm.Program
+	// Made are topologies by the name of the definition that has made them: the
+	// very ones run, and are not made again.
+	Made map[string]*storm.Topology
 	// Bind is the address to listen at; "" is every address of the host.
-	Bind   string
+	Bind string
+	// Listen, if set, listens for the other workers, in place of Bind and Port.
+	Listen func(ctx context.Context) (net.Listener, error)
 	Logger *slog.Logger
 	// Levels set what is logged; nil leaves that to Logger.
 	Levels *Levels
@@ -138,7 +143,7 @@ func load(cfg Config) (*process, error) {
 	settings := storm.Config{}
 	maps.Copy(settings, cfg.Base)
 	maps.Copy(settings, own)
-	runnable, err := layout.Resolve(topology, newCode(cfg.Program, settings))
+	runnable, err := layout.Resolve(topology, newCode(cfg, settings))
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: %w", cfg.Topology, err)
 	}
@@ -160,8 +165,11 @@ func (p *process) run(ctx context.Context) error {
 		return nil
 	case <-p.first:
 	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(p.cfg.Bind, strconv.Itoa(int(p.cfg.Port))))
+	listen := p.cfg.Listen
+	if listen == nil {
+		listen = p.listen
+	}
+	ln, err := listen(ctx)
 	if err != nil {
 		return fmt.Errorf("the port of the slot: %w; is another process using it?", err)
 	}
@@ -190,6 +198,11 @@ func (p *process) run(ctx context.Context) error {
 		return w.Run(ctx)
 	}
 	return errMoved
+}
+
+func (p *process) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", net.JoinHostPort(p.cfg.Bind, strconv.Itoa(int(p.cfg.Port))))
 }
 
 // errMoved ends a worker whose executors are others by now. Its supervisor will

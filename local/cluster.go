@@ -1,0 +1,192 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stormring/stormring/daemon"
+	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/internal/coord/embedded"
+	"github.com/stormring/stormring/nimbus"
+	"github.com/stormring/stormring/nimbus/client"
+	"github.com/stormring/stormring/storm"
+)
+
+// loopback is where a local cluster listens: for this host alone.
+const loopback = "127.0.0.1"
+
+// ClusterOptions say which cluster to run.
+type ClusterOptions struct {
+	// Conf is storm.yaml with what lies on top of it.
+	Conf *conf.Conf
+	// Dir keeps everything; "" is a temporary folder.
+	Dir string
+	// Slots is the number of workers that there is room for; 0 is as many as
+	// supervisor.slots.ports has.
+	Slots int
+	// Program has the code of Go components.
+	Program storm.Program
+	// Logger is nimbus's and the supervisor's, Workers that of the workers.
+	Logger, Workers *slog.Logger
+	Version         string
+}
+
+// Cluster is a whole cluster in this process: a nimbus, a supervisor and an
+// embedded coordination store. Workers of this program's own topologies run in
+// the process too, those of programs that are submitted as processes.
+type Cluster struct {
+	opts     ClusterOptions
+	listener net.Listener
+	nimbus   *nimbus.Nimbus
+	inside   *inside
+	stop     context.CancelFunc
+	group    *errgroup.Group
+	done     context.Context //nolint:containedctx // ends with the first daemon that does
+	cleanup  []func() error
+	close    sync.Once
+	err      error
+}
+
+// StartCluster starts a cluster. Close ends it.
+func StartCluster(ctx context.Context, opts ClusterOptions) (c *Cluster, err error) {
+	c = &Cluster{opts: opts}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.clean())
+		}
+	}()
+	if c.opts.Dir == "" {
+		dir, err := os.MkdirTemp("", "stormring-local-")
+		if err != nil {
+			return nil, fmt.Errorf("local cluster: %w", err)
+		}
+		c.opts.Dir = dir
+		c.cleanup = append(c.cleanup, func() error { return os.RemoveAll(dir) })
+	}
+	store, err := embedded.New(c.storeConfig())
+	if err != nil {
+		return nil, fmt.Errorf("local cluster: %w", err)
+	}
+	c.cleanup = append(c.cleanup, store.Close)
+	if c.listener, err = c.listen(ctx); err != nil {
+		return nil, err
+	}
+	if c.inside, err = newInside(ctx, c.opts); err != nil {
+		return nil, errors.Join(err, c.listener.Close())
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	c.group, c.done = errgroup.WithContext(life)
+	shell := make(chan *nimbus.Nimbus, 1)
+	c.group.Go(func() error {
+		return daemon.Nimbus{
+			Conf: opts.Conf, Listener: c.listener, Host: c.host(), Coord: store, Dir: filepath.Join(c.opts.Dir, "blobs"),
+			Logger: opts.Logger, Shell: func(n *nimbus.Nimbus) { shell <- n },
+		}.Run(c.done)
+	})
+	select {
+	case c.nimbus = <-shell:
+	case <-c.done.Done():
+		return nil, errors.Join(c.group.Wait(), c.inside.abandon())
+	}
+	cfg := client.ConfigOf(opts.Conf, opts.Logger)
+	cfg.Seeds, cfg.Only = []string{c.listener.Addr().String()}, true
+	remote := client.New(cfg)
+	c.group.Go(func() error {
+		defer remote.Close()
+		return daemon.Supervisor{
+			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
+			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
+			Launcher: c.inside, Ports: c.inside.ports(), StopWorkers: true,
+		}.Run(c.done)
+	})
+	return c, nil
+}
+
+func (c *Cluster) storeConfig() embedded.Config {
+	cfg := embedded.DefaultConfig()
+	if len(c.cleanup) == 0 { // the folder is kept
+		cfg.Dir = filepath.Join(c.opts.Dir, "coordination")
+	}
+	return cfg
+}
+
+// host is the name under which clients are told to find nimbus.
+func (c *Cluster) host() string {
+	if name := c.opts.Conf.String(conf.StormLocalHostname); name != "" {
+		return name
+	}
+	return loopback
+}
+
+// listen opens nimbus's port. One that nobody has asked for may be another if
+// that is taken: then another local cluster runs.
+func (c *Cluster) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	port := c.opts.Conf.Int(conf.NimbusThriftPort)
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil && c.opts.Conf.Layer(string(conf.NimbusThriftPort)) == "" {
+		ln, err = lc.Listen(ctx, "tcp", net.JoinHostPort(loopback, "0"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("local cluster: nimbus's port: %w; %s says which, 0 is a free one", err, conf.NimbusThriftPort)
+	}
+	return ln, nil
+}
+
+// Addr is where clients reach nimbus.
+func (c *Cluster) Addr() net.Addr { return c.listener.Addr() }
+
+// Done is closed when the cluster has ended by itself; Close says why.
+func (c *Cluster) Done() <-chan struct{} { return c.done.Done() }
+
+// Close ends the cluster and its workers, and removes a temporary folder.
+func (c *Cluster) Close() error {
+	c.close.Do(func() {
+		c.stop()
+		c.err = errors.Join(c.group.Wait(), c.clean())
+	})
+	return c.err
+}
+
+func (c *Cluster) clean() error {
+	var errs []error
+	for i := len(c.cleanup) - 1; i >= 0; i-- {
+		errs = append(errs, c.cleanup[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// submit has nimbus run a topology, for which it waits until it leads.
+func (c *Cluster) submit(ctx context.Context, s nimbus.Submission) error {
+	for {
+		err := c.nimbus.Submit(ctx, s)
+		if !errors.Is(err, nimbus.ErrNotLeader) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.done.Done():
+			return err
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// alive reports whether a topology of that name is still there.
+func (c *Cluster) alive(ctx context.Context, name string) bool {
+	s, err := c.nimbus.TopologySummaryByName(ctx, name)
+	return !errors.Is(err, nimbus.ErrNotAlive) && s.Status != cluster.StatusKilled.String()
+}
