@@ -6,6 +6,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -93,7 +95,7 @@ func (d Nimbus) Run(ctx context.Context) (err error) {
 	}
 	cfg := nimbus.Config{
 		Conf: d.Conf, Host: d.Host, Port: addr.Port, Coord: d.Coord,
-		Blobs: nimbus.NewBlobs(blobs, clock.Real{}), Clock: clock.Real{}, Logger: d.Logger,
+		Blobs: nimbus.NewBlobs(blobs, clock.Real{}), Clock: clock.Real{}, Logger: d.Logger, User: osUser(),
 	}
 	if d.Replicate {
 		cfg.Replicator = func(s *records.Store) nimbus.Replicator {
@@ -116,7 +118,9 @@ func (d Nimbus) Run(ctx context.Context) (err error) {
 		return nil
 	})
 	group.Go(func() error {
-		return handler.Serve(ctx, handler.Config{Listener: d.Listener, Conf: d.Conf, Nimbus: n, Blobs: blobs, Logger: d.Logger})
+		return handler.Serve(ctx, handler.Config{
+			Listener: d.Listener, Conf: d.Conf, Nimbus: n, Blobs: blobs, Copies: n.BlobCopies, Logger: d.Logger,
+		})
 	})
 	return group.Wait()
 }
@@ -143,6 +147,16 @@ func (p peers) Fetch(ctx context.Context, peer, key string, w io.Writer) (int64,
 	}
 	version, err := c.FetchBlob(ctx, key, w)
 	return version, meta.Meta, err
+}
+
+// osUser is whom the operating system takes this process for: a name, else
+// what $USER says, else the number.
+func osUser() string {
+	name := ""
+	if u, err := user.Current(); err == nil { // else there is no such user here, as in containers
+		name = u.Username
+	}
+	return cmp.Or(name, os.Getenv("USER"), strconv.Itoa(os.Getuid()))
 }
 
 // BlobDir is where a nimbus with this configuration keeps blobs.

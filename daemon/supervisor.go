@@ -23,6 +23,7 @@ import (
 	"github.com/stormring/stormring/supervisor"
 	"github.com/stormring/stormring/supervisor/handler"
 	"github.com/stormring/stormring/supervisor/localizer"
+	"github.com/stormring/stormring/supervisor/slot"
 	"github.com/stormring/stormring/thrift"
 	"github.com/stormring/stormring/worker/process"
 )
@@ -30,8 +31,8 @@ import (
 // supervisorQueue is how many requests wait for a thread, as with Storm.
 const supervisorQueue = 128
 
-// Supervisor is a supervisor to run. Launcher, Ports and StopWorkers may be
-// left out.
+// Supervisor is a supervisor to run. Launcher, Delays, Ports and StopWorkers may
+// be left out.
 type Supervisor struct {
 	Conf *conf.Conf
 	// Listener brings Storm's own workers and nimbus; nil for none.
@@ -45,8 +46,9 @@ type Supervisor struct {
 	Logger      *slog.Logger
 	// Version is what others are told of this release.
 	Version string
-	// Launcher, Ports and StopWorkers are those of supervisor.Config.
+	// Launcher, Delays, Ports and StopWorkers are those of supervisor.Config.
 	Launcher    supervisor.Launcher
+	Delays      *slot.Config
 	Ports       []cluster.Port
 	StopWorkers bool
 }
@@ -117,7 +119,7 @@ func (d Supervisor) Run(ctx context.Context) error {
 	}
 	cfg := supervisor.Config{
 		Conf: d.Conf, Host: d.Host, Ports: d.Ports, LocalDir: d.Dir, LogDir: d.LogDir, Coord: d.Coord,
-		Nimbus: d.Leader, Localizer: disk, Launcher: d.Launcher, Clock: clock.Real{},
+		Nimbus: d.Leader, Localizer: disk, Launcher: d.Launcher, Delays: d.Delays, Clock: clock.Real{},
 		Logger: d.Logger, Version: d.Version, StopWorkers: d.StopWorkers,
 	}
 	if d.Listener != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/stormring/stormring/nimbus"
 	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/supervisor/slot"
 )
 
 // loopback is where a local cluster listens: for this host alone.
@@ -54,36 +55,41 @@ type Cluster struct {
 	group    *errgroup.Group
 	done     context.Context //nolint:containedctx // ends with the first daemon that does
 	cleanup  []func() error
+	kept     bool // the folder outlasts the cluster
 	close    sync.Once
 	err      error
 }
 
 // StartCluster starts a cluster. Close ends it.
-func StartCluster(ctx context.Context, opts ClusterOptions) (c *Cluster, err error) {
-	c = &Cluster{opts: opts}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.clean())
-		}
-	}()
-	if c.opts.Dir == "" {
+func StartCluster(ctx context.Context, opts ClusterOptions) (*Cluster, error) {
+	c := &Cluster{opts: opts}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.clean())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	opts := c.opts
+	c.kept = opts.Dir != ""
+	if !c.kept {
 		dir, err := os.MkdirTemp("", "stormring-local-")
 		if err != nil {
-			return nil, fmt.Errorf("local cluster: %w", err)
+			return fmt.Errorf("local cluster: %w", err)
 		}
 		c.opts.Dir = dir
 		c.cleanup = append(c.cleanup, func() error { return os.RemoveAll(dir) })
 	}
 	store, err := embedded.New(c.storeConfig())
 	if err != nil {
-		return nil, fmt.Errorf("local cluster: %w", err)
+		return fmt.Errorf("local cluster: %w", err)
 	}
 	c.cleanup = append(c.cleanup, store.Close)
 	if c.listener, err = c.listen(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if c.inside, err = newInside(ctx, c.opts); err != nil {
-		return nil, errors.Join(err, c.listener.Close())
+		return errors.Join(err, c.listener.Close())
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
@@ -98,7 +104,7 @@ func StartCluster(ctx context.Context, opts ClusterOptions) (c *Cluster, err err
 	select {
 	case c.nimbus = <-shell:
 	case <-c.done.Done():
-		return nil, errors.Join(c.group.Wait(), c.inside.abandon())
+		return errors.Join(c.group.Wait(), c.inside.abandon())
 	}
 	cfg := client.ConfigOf(opts.Conf, opts.Logger)
 	cfg.Seeds, cfg.Only = []string{c.listener.Addr().String()}, true
@@ -108,15 +114,23 @@ func StartCluster(ctx context.Context, opts ClusterOptions) (c *Cluster, err err
 		return daemon.Supervisor{
 			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
 			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
-			Launcher: c.inside, Ports: c.inside.ports(), StopWorkers: true,
+			Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
 		}.Run(c.done)
 	})
-	return c, nil
+	return nil
+}
+
+// delays are shorter than on a host of its own: somebody is waiting for the
+// result. A worker that fails at once, again and again, is given up soon.
+func delays() *slot.Config {
+	d := slot.DefaultConfig()
+	d.BackoffFirst, d.BackoffMax = backoffMin, backoffMax
+	return &d
 }
 
 func (c *Cluster) storeConfig() embedded.Config {
 	cfg := embedded.DefaultConfig()
-	if len(c.cleanup) == 0 { // the folder is kept
+	if c.kept {
 		cfg.Dir = filepath.Join(c.opts.Dir, "coordination")
 	}
 	return cfg

@@ -19,13 +19,8 @@ import (
 	"github.com/stormring/stormring/worker/monitor"
 )
 
-const (
-	// mostFailures is how many workers in a row may fail soon after their start
-	// until a run is given up. The supervisor waits longer each time.
-	mostFailures = 6
-	// aliveEvery is how often a run looks whether its topology is still wanted.
-	aliveEvery = 500 * time.Millisecond
-)
+// aliveEvery is how often a run looks whether its topology is still wanted.
+const aliveEvery = 500 * time.Millisecond
 
 // Hosted is a topology on a Cluster whose workers this process can look at.
 type Hosted struct{ h *hosted }
@@ -101,6 +96,9 @@ func (h *hosted) run(ctx context.Context) (Result, error) {
 	var looking sync.WaitGroup
 	looking.Go(func() { h.lookAfter(life) })
 	res := h.wait(ctx)
+	if h.cluster.kept { // the name must be free again
+		h.remove()
+	}
 	stop()
 	looking.Wait()
 	res.Took = time.Since(h.start)
@@ -119,7 +117,6 @@ func (h *hosted) submit(ctx context.Context) error {
 	settings := storm.Config{}
 	maps.Copy(settings, h.opts.Instance.Conf)
 	maps.Copy(settings, h.opts.Conf)
-	// A kill of our own waits for nobody: what is under way was waited for.
 	conf.TopologyArgs.Set(settings, nil)
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -158,6 +155,17 @@ func (h *hosted) deactivate(bool) {
 	}
 	for _, p := range h.posts {
 		p.setActive(false)
+	}
+}
+
+// remove kills the topology.
+func (h *hosted) remove() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	now := 0
+	err := h.cluster.nimbus.Kill(ctx, h.opts.Name, cluster.KillOptions{WaitSecs: &now})
+	if err != nil && !errors.Is(err, nimbus.ErrNotAlive) {
+		h.log.Warn("the topology stays in the cluster's folder", "error", err)
 	}
 }
 
@@ -224,7 +232,7 @@ func (h *hosted) end(port cluster.Port, err error, asked bool) {
 	h.row++
 	row := h.row
 	h.mu.Unlock()
-	if row > mostFailures {
+	if row > mostRetries {
 		h.fail(fmt.Errorf("workers failed %d times in a row, last: %w", row, err))
 	}
 }

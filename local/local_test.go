@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -154,5 +155,12 @@ func TestEveryTupleOnceWhateverTheWorkers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// makes is the Setup of a topology that is made already.
+func makes(top *storm.Topology) func(*flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
+	return func(*flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
+		return func(storm.Env) (*storm.Instance, error) { return &storm.Instance{Topology: top}, nil }
 	}
 }

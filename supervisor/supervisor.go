@@ -60,6 +60,8 @@ type Config struct {
 	Logger   *slog.Logger
 	// Version is what others are told of this release.
 	Version string
+	// Delays are those of slots; nil for what Conf says.
+	Delays *slot.Config
 	// StopWorkers ends the workers with the supervisor instead of leaving them
 	// running.
 	StopWorkers bool
@@ -115,6 +117,9 @@ func New(cfg Config) (*Supervisor, error) {
 		return nil, err
 	}
 	delays := delaysOf(cfg.Conf)
+	if cfg.Delays != nil {
+		delays = *cfg.Delays
+	}
 	if err := delays.Validate(); err != nil {
 		return nil, err
 	}
