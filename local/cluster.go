@@ -21,7 +21,7 @@ import (
 	"github.com/stormring/stormring/nimbus"
 	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/storm"
-	"github.com/stormring/stormring/supervisor/slot"
+	slots "github.com/stormring/stormring/supervisor/slot"
 )
 
 // loopback is where a local cluster listens: for this host alone.
@@ -122,8 +122,8 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // delays are shorter than on a host of its own: somebody is waiting for the
 // result. A worker that fails at once, again and again, is given up soon.
-func delays() *slot.Config {
-	d := slot.DefaultConfig()
+func delays() *slots.Config {
+	d := slots.DefaultConfig()
 	d.BackoffFirst, d.BackoffMax = backoffMin, backoffMax
 	return &d
 }
