@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 	t.Setenv("STORM_CONF_DIR", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	const (
-		commands   = "there are bench, completion, local, topologies, version"
+		commands   = "there are activate, admin, bench, blobstore, classpath, cluster, completion, cordon, deactivate, drain, get-errors, jar, kill, list, local, localconfvalue, monitor, nimbus, rebalance, remoteconfvalue, server_classpath, set_log_level, submit, supervisor, supervisors, topologies, uncordon, upload-credentials, version"
 		topologies = "there are broken, clash, ticking, wordcount"
 		scenarios  = "there are acked, acked2, unacked, any, tcp, tcp-acked, latency, latency-tcp"
 		shells     = "bash, fish, powershell, zsh"
@@ -50,7 +50,8 @@ func TestErrors(t *testing.T) {
 		{"--nope", 2, "unknown flag: --nope; see stormring --help"},
 		{"-c a=b", 2, "unknown shorthand flag: 'c' in -c; see stormring --help"},
 
-		{"local", 2, "which topology? stormring topologies lists them"},
+		{"local --workers 2", 2, "--workers is for a topology; which? stormring topologies lists them"},
+		{"submit", 2, "which topology? stormring topologies lists them"},
 		{"local nope", 2, `there is no topology "nope"; ` + topologies},
 		{"local nope --help", 2, `there is no topology "nope"; ` + topologies},
 		{"local --nope", 2, "unknown flag: --nope; see stormring local --help"},
@@ -159,8 +160,8 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	cases := map[string][]string{
-		"--help":                 {"  stormring COMMAND\n", "\nCommands:\n", "  local       Run a topology on this machine", "      --version   print the version\n"},
-		"local --help":           {"  stormring local TOPOLOGY [flags]\n", "\nTopologies:\n", "  ticking    Never ends\n", "\nFlags of every topology:\n", "      --workers N "},
+		"--help":                 {"  stormring COMMAND\n", "\nCommands:\n", "  local               Run a whole cluster in this process", "  kill                Remove topologies from a cluster\n", "      --version   print the version\n"},
+		"local --help":           {"  stormring local [TOPOLOGY] [flags]\n", "\nTopologies:\n", "  ticking    Never ends\n", "\nFlags of every topology:\n", "      --workers N "},
 		"help local wordcount":   {"\nFlags of wordcount:\n", "      --input PATH ", "      --top N         print only the N most frequent words; 0 is all (default 20)\n", "(default table)", "\nFlags of every topology:\n", "  -q, --quiet ", "  -c, --set KEY=VALUE "},
 		"local wordcount --help": {"  stormring local wordcount [flags]\n"},
 		"bench --help":           {"  latency-tcp  one bolt in another worker at 1,000 tuples/s\n", "      --compare raw ", "(default 3s)"},
@@ -197,7 +198,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"local", "wordcount", ""}, []string{":0"}},
 		{[]string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh", noFiles}},
 		{[]string{"completion", "bash", ""}, []string{noFiles}},
-		{[]string{"help", "lo"}, []string{"bench\tMeasure the runtime on this machine", "completion\tPrint a script that completes this program's command line in a shell", "local\tRun a topology on this machine, without any server", "topologies\tList the topologies of this program", "version\tPrint the version", noFiles}},
+		{[]string{"help", "admin", ""}, []string{"print_assignment	Print where a topology's executors run", "print_super	Print supervisors as JSON", "print_topo	Print a topology's components and streams as JSON", noFiles}},
 		{[]string{"help", "nope", ""}, []string{noFiles}},
 		{[]string{"bench", "--compare", ""}, []string{"raw", noFiles}},
 		{[]string{"version", ""}, []string{noFiles}},
@@ -222,7 +223,7 @@ func TestCompletion(t *testing.T) {
 // TestName: a program of a topology author speaks of itself by its own name.
 func TestName(t *testing.T) {
 	var stderr strings.Builder
-	if code := Run(t.Context(), samples(), []string{"local"}, nil, &stderr, &stderr); code != 2 {
+	if code := Run(t.Context(), samples(), []string{"submit"}, nil, &stderr, &stderr); code != 2 {
 		t.Error(code)
 	}
 	name := filepath.Base(os.Args[0])
