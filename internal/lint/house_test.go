@@ -127,6 +127,8 @@ var house = []room{
 	{path: "command", kind: composition, also: "daemon local bench"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
+	{path: "clienttests", kind: composition, also: "command", forTests: true},
+	{path: "clustertests", kind: composition, also: "command", forTests: true},
 
 	{path: "internal/lint", kind: check},
 }

@@ -242,7 +242,7 @@ func TestLostAnswerToCreate(t *testing.T) {
 		s.lose.Store(1)
 		l := w.join(s, "ours:6627")
 		w.ids("first:6627", "ours:6627")
-		time.Sleep(timeout)
+		<-time.After(timeout)
 		w.ids("first:6627", "ours:6627")
 		if err := first.Close(w.Context()); err != nil {
 			w.Fatal(err)
@@ -255,7 +255,7 @@ func TestLostAnswerToCreate(t *testing.T) {
 		s.lose.Store(1)
 		term, _ := l.Term()
 		l.Resign(term)
-		time.Sleep(timeout)
+		<-time.After(timeout)
 		w.leads(0, l)
 		w.ids("ours:6627")
 		if err := w.write(s, term); !errors.Is(err, coord.ErrNoNode) {
@@ -305,7 +305,7 @@ func TestStepsDown(t *testing.T) {
 		if err := w.watch.Delete(w.Context(), term.Path, coord.AnyVersion); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(timeout / 6)
+		<-time.After(timeout / 6)
 		w.leads(1, la, lb)
 
 		// Its session ends.
@@ -325,17 +325,17 @@ func TestCutOff(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a, b := w.open(), w.open()
 		la, lb := w.join(a, "a:6627"), w.join(b, "b:6627")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		w.leads(0, la, lb)
 
 		// For a short while: it is noticed by the next pulse. The other leads as
 		// soon as the first can say that it does not.
 		term, _ := la.Term()
 		w.store.Cut(a.ID())
-		time.Sleep(timeout / 6)
+		<-time.After(timeout / 6)
 		w.leads(-1, la, lb)
 		w.store.Heal(a.ID())
-		time.Sleep(timeout * 2 / 3 / retries)
+		<-time.After(timeout * 2 / 3 / retries)
 		w.leads(1, la, lb)
 		w.ids("b:6627", "a:6627")
 		if err := w.write(a, term); !errors.Is(err, coord.ErrNoNode) {
@@ -344,9 +344,9 @@ func TestCutOff(t *testing.T) {
 
 		// For longer than the session lasts.
 		w.store.Cut(b.ID())
-		time.Sleep(timeout - time.Millisecond)
+		<-time.After(timeout - time.Millisecond)
 		w.leads(-1, la, lb)
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		w.leads(0, la, lb)
 		w.store.Heal(b.ID())
 		<-lb.Done()
@@ -356,7 +356,7 @@ func TestCutOff(t *testing.T) {
 		lb = w.join(b, "b:6627")
 		lc := w.join(w.open(), "c:6627")
 		w.store.Cut(b.ID())
-		time.Sleep(timeout / 2)
+		<-time.After(timeout / 2)
 		w.store.Heal(b.ID())
 		w.ids("a:6627", "b:6627", "c:6627")
 		w.leads(0, la, lb, lc)
@@ -376,14 +376,14 @@ func TestUnheard(t *testing.T) {
 		l := w.join(deaf{w.open()}, "a:6627")
 		w.changed(l)
 		first, _ := l.Term()
-		time.Sleep(timeout*2/3 - time.Nanosecond)
+		<-time.After(timeout*2/3 - time.Nanosecond)
 		w.leads(0, l)
-		time.Sleep(time.Nanosecond)
+		<-time.After(time.Nanosecond)
 		if l.Leader() { // at this very moment, whoever runs first
 			w.Fatal("it leads, though it is not heard")
 		}
 		w.changed(l)
-		time.Sleep(timeout / 6)
+		<-time.After(timeout / 6)
 		w.leads(0, l)
 		if second, _ := l.Term(); second == first {
 			w.Error("a new term has the old znode")

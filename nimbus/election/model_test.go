@@ -182,7 +182,7 @@ func (m *model) run() {
 			synctest.Wait()
 			m.check()
 		}
-		time.Sleep(time.Duration(rapid.IntRange(0, 8000).Draw(m.T, "ms")) * time.Millisecond)
+		<-time.After(time.Duration(rapid.IntRange(0, 8000).Draw(m.T, "ms")) * time.Millisecond)
 		m.check()
 		for _, n := range m.all {
 			select {
@@ -208,7 +208,7 @@ func (m *model) settle() {
 		default:
 		}
 	}
-	time.Sleep(2 * timeout)
+	<-time.After(2 * timeout)
 	synctest.Wait()
 	before := m.writes
 	m.check()
