@@ -42,7 +42,7 @@ func (c *Client) do(ctx context.Context, r repeat, call func(context.Context, *c
 		case answered && !moved:
 			return answer
 		case moved, broken(err) && (!asked || r == again || unsent(err)):
-			if p.wait(ctx) {
+			if p.wait(ctx, moved) {
 				continue
 			}
 		}

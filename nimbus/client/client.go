@@ -44,9 +44,12 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// CallTimeout bounds how long any other answer may take; default 10 min.
 	CallTimeout time.Duration
-	// Patience is for how long a nimbus that refuses connections, or does not
-	// know who leads, is asked again; default 5 s, below zero: once only.
+	// Patience is for how long a nimbus that refuses connections is asked again;
+	// default 5 s, below zero: once only.
 	Patience time.Duration
+	// Election is the same for nimbuses that answer but have no leader, or one
+	// that cannot be reached: it has died and its session has not. Default 30 s.
+	Election time.Duration
 	// MaxConns is how many calls there may be at once; more wait. Default 4.
 	MaxConns int
 	// Clock tells pauses; default: clock.Real.
@@ -55,6 +58,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// electionMargin is how long an election takes once the session of the leader
+// that died is over.
+const electionMargin = 5 * time.Second
+
 // ConfigOf is what a cluster's configuration says about reaching nimbus.
 func ConfigOf(c *conf.Conf, log *slog.Logger) Config {
 	return Config{
@@ -62,6 +69,7 @@ func ConfigOf(c *conf.Conf, log *slog.Logger) Config {
 		Port:        c.Int(conf.NimbusThriftPort),
 		MaxFrame:    c.Int(conf.NimbusThriftMaxBuffer),
 		CallTimeout: c.Duration(conf.StormThriftTimeoutMS),
+		Election:    c.Duration(conf.ZookeeperSessionTimeout) + electionMargin,
 		Logger:      log,
 	}
 }
@@ -72,6 +80,7 @@ func (c Config) withDefaults() Config {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Minute)
 	c.Patience = cmp.Or(c.Patience, 5*time.Second)
+	c.Election = cmp.Or(c.Election, 30*time.Second)
 	c.MaxConns = cmp.Or(c.MaxConns, 4)
 	if c.Clock == nil {
 		c.Clock = clock.Real{}

@@ -19,7 +19,7 @@ import (
 // patience is how long a call goes on trying after it failed first.
 type patience struct {
 	c     *Client
-	until time.Time // zero until then
+	since time.Time // zero until then
 	pause time.Duration
 }
 
@@ -32,16 +32,22 @@ func (c *Client) patience() *patience {
 	return &patience{c: c, pause: firstPause}
 }
 
-// wait waits a while, longer each time; false if there is no patience left.
-func (p *patience) wait(ctx context.Context) bool {
+// wait waits a while, longer each time; false if there is no patience left. There
+// is more of it while the nimbuses elect a leader.
+func (p *patience) wait(ctx context.Context, election bool) bool {
 	now := p.c.cfg.Clock.Now()
-	if p.until.IsZero() {
-		p.until = now.Add(p.c.cfg.Patience)
+	if p.since.IsZero() {
+		p.since = now
 	}
-	if !now.Before(p.until) {
+	limit := p.c.cfg.Patience
+	if election && limit >= 0 {
+		limit = max(limit, p.c.cfg.Election)
+	}
+	left := p.since.Add(limit).Sub(now)
+	if left <= 0 {
 		return false
 	}
-	t := p.c.cfg.Clock.NewTimer(min(p.pause, p.until.Sub(now)))
+	t := p.c.cfg.Clock.NewTimer(min(p.pause, left))
 	defer t.Stop()
 	p.pause = min(2*p.pause, longestPause)
 	select {
@@ -73,7 +79,7 @@ func (c *Client) find(ctx context.Context, p *patience) (*conn, error) {
 		if err := c.over(ctx); err != nil {
 			return nil, err
 		}
-		if !mayPass(failures) || !p.wait(ctx) {
+		if !mayPass(failures) || !p.wait(ctx, electing(failures)) {
 			if err := c.over(ctx); err != nil {
 				return nil, err
 			}
@@ -191,6 +197,17 @@ func mayPass(failures []failure) bool {
 		network, ok := errors.AsType[net.Error](f.err)
 		slow := ok && network.Timeout()
 		if errors.Is(f.err, errNoLeader) || broken(f.err) && !unknownHost && !slow {
+			return true
+		}
+	}
+	return false
+}
+
+// electing reports whether a nimbus answers, but none leads: at once after the
+// leader has died, others name it until its session is over.
+func electing(failures []failure) bool {
+	for _, f := range failures {
+		if _, dead := errors.AsType[*hopError](f.err); dead || errors.Is(f.err, errNoLeader) {
 			return true
 		}
 	}

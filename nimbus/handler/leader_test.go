@@ -122,7 +122,7 @@ func TestUnreachable(t *testing.T) {
 	lost.lead(false, cluster.NimbusSummary{Host: host, Port: atoi(t, port)})
 	start := time.Now()
 	_, err = client.Connect(t.Context(), client.Config{
-		Seeds: []string{free, follower.addr, lost.addr}, Port: 6600, Patience: 200 * time.Millisecond,
+		Seeds: []string{free, follower.addr, lost.addr}, Port: 6600, Patience: time.Millisecond, Election: 200 * time.Millisecond,
 	})
 	if took := time.Since(start); took < 200*time.Millisecond || took > 3*time.Second {
 		t.Errorf("it took %v", took)
