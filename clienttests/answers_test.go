@@ -2,6 +2,7 @@ package clienttests
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,10 @@ func TestAnswers28(t *testing.T) {
 	ask("getOwnerResourceSummaries", "null").ok(t, "OwnerResourceSummary(owner:")
 	ask("getComponentPendingProfileActions", id, "words", "JSTACK_DUMP").ok(t, "answer: [")
 
+	if !isReference() {
+		testOptionalFields(t, ask, id)
+	}
+
 	ask("getTopologyInfo", "nope-1-1").refused(t, notAlive, "nope-1-1")
 	ask("getTopologyConf", "nope-1-1").refused(t, notAlive, "nope-1-1")
 	ask("getTopologyInfoByName", "nope").refused(t, notAlive, "nope")
@@ -50,4 +55,35 @@ func TestAnswers28(t *testing.T) {
 
 	d.run(t, storm+"KillTopology", "-w", "0", "words").ok(t)
 	awaitGone(t, d, listTopologies, "words")
+}
+
+// testOptionalFields looks for fields which the interface calls optional, and
+// which Storm's programs read without a look whether they are there: the user
+// interface, and the samples that print their own statistics. No worker of the
+// topology has reported anything.
+func testOptionalFields(t *testing.T, ask func(args ...string) result, id string) {
+	t.Helper()
+	info := ask("getTopologyInfo", id).ok(t, "errors:{", "__acker=[", "count=[", "words=[").out
+	executors := strings.Count(info, "ExecutorSummary(")
+	if stats := strings.Count(info, "stats:ExecutorStats("); executors != 4 || stats != executors {
+		t.Errorf("%d of %d executors have statistics:\n%s", stats, executors, info)
+	}
+	// Emitted and transferred of all; acked, failed and latencies of 1 spout,
+	// five maps of 3 bolts.
+	const maps = 4*2 + 1*3 + 3*5
+	for _, window := range []string{":all-time", "600", "10800", "86400"} {
+		if n := strings.Count(info, window+"={"); n != maps {
+			t.Errorf("window %s is in %d maps, not in %d:\n%s", window, n, maps, info)
+		}
+	}
+	ask("getClusterInfo").ok(t, "total_resources:{", "memory.mb=", "cpu.pcore.percent=", "owner:")
+	ask("getTopologyPageInfo", id, "600", "true").ok(t,
+		`"topology.message.timeout.secs":30`, "window_to_emitted:{", "window_to_transferred:{",
+		"window_to_complete_latencies_ms:{", "window_to_acked:{", "window_to_failed:{",
+		"id_to_spout_agg_stats:{words=ComponentAggregateStats(", "id_to_bolt_agg_stats:{", "count=ComponentAggregateStats(",
+		"specific_stats:<SpecificAggregateStats spout:", "specific_stats:<SpecificAggregateStats bolt:")
+	ask("getComponentPageInfo", id, "words", "600", "true").ok(t,
+		"window_to_stats:{", "sid_to_output_stats:{", "exec_stats:[", "errors:[", "resources_map:{")
+	ask("getComponentPageInfo", id, "count", "600", "true").ok(t,
+		"window_to_stats:{", "gsid_to_input_stats:{", "sid_to_output_stats:{", "exec_stats:[", "errors:[", "resources_map:{")
 }

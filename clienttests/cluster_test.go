@@ -43,6 +43,7 @@ func startCluster(t *testing.T, more ...string) *cluster {
 	args := []string{
 		"local", "-c", "nimbus.thrift.port=0",
 		"-c", "nimbus.thrift.max_buffer_size=" + strconv.Itoa(frameLimit),
+		"-c", "nimbus.topology.blobstore.deletion.delay.ms=0",
 	}
 	return start(t, exec.Command(name, append(args, more...)...), func(c *exec.Cmd) error {
 		return c.Process.Signal(syscall.SIGTERM)

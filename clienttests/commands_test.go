@@ -48,6 +48,12 @@ func TestCommands28(t *testing.T) {
 	testLogLevels(t, c, d, got.id)
 	testCredentials(t, c, d)
 	testReadings(t, c)
+	if !isReference() {
+		// As long as shell components are not run, users are told so.
+		await(t, "get-errors says why no worker stays", func() bool {
+			return strings.Contains(d.run(t, storm+"GetErrors", "words").ok(t).printed(), "multilang components are not run yet")
+		})
+	}
 
 	c.run(t, storm+"KillTopology", "words", "-w", "1").ok(t, " - Killed topology: words\n")
 	if s := list(t, d, listTopologies)["words"].status; s != "KILLED" && s != "" {

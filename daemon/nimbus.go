@@ -93,8 +93,13 @@ func (d Nimbus) Run(ctx context.Context) (err error) {
 	if !ok {
 		return errors.Join(fmt.Errorf("nimbus listens at %s, which is no TCP port", d.Listener.Addr()), d.Listener.Close())
 	}
+	// Clients take the port from a topology's configuration, and so do workers.
+	settings, err := d.Conf.With("nimbus's port", map[string]any{string(conf.NimbusThriftPort): addr.Port})
+	if err != nil {
+		return errors.Join(err, d.Listener.Close())
+	}
 	cfg := nimbus.Config{
-		Conf: d.Conf, Host: d.Host, Port: addr.Port, Coord: d.Coord,
+		Conf: settings, Host: d.Host, Port: addr.Port, Coord: d.Coord,
 		Blobs: nimbus.NewBlobs(blobs, clock.Real{}), Clock: clock.Real{}, Logger: d.Logger, User: osUser(),
 	}
 	if d.Replicate {

@@ -90,7 +90,7 @@ func (n *Nimbus) rebalance(ctx context.Context, id cluster.TopologyID, o cluster
 	}
 	own, err := submit.CheckRebalance(n.cfg.Conf, code.User, o)
 	if err != nil {
-		return lifecycle.Changes{}, as(ErrInvalidTopology, err)
+		return lifecycle.Changes{}, as(ErrInvalidTopology, fmt.Errorf("topology %s cannot be rebalanced: %w", id, err))
 	}
 	out := lifecycle.Changes{Executors: o.Executors, Resources: o.Resources, Conf: own}
 	if o.Workers != nil {

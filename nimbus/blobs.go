@@ -101,6 +101,20 @@ func (n *Nimbus) AnnounceBlob(ctx context.Context, key string) error {
 	return t.announceBlob(ctx, key)
 }
 
+// BlobCopies is on how many nimbuses a blob is. Errors: ErrNotLeader if there is
+// no session, ErrKeyNotFound.
+func (n *Nimbus) BlobCopies(ctx context.Context, key string) (int, error) {
+	t, err := n.current()
+	if err != nil {
+		return 0, err
+	}
+	if t.copies == nil {
+		return 1, nil
+	}
+	copies, err := t.copies.Copies(ctx, key)
+	return copies, absent(err)
+}
+
 // RemovedBlob tells other nimbuses that a user has deleted a blob here. Errors:
 // ErrNotLeader if there is no session.
 func (n *Nimbus) RemovedBlob(ctx context.Context, key string) error {

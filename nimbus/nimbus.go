@@ -37,8 +37,8 @@ import (
 // Version is the release of Storm that clients are told of.
 const Version = "2.8.8"
 
-// Config is what a Nimbus needs. Elect, Replicator, AllowJava and TLSPort may
-// be left out.
+// Config is what a Nimbus needs. Elect, Replicator, AllowJava, User and TLSPort
+// may be left out.
 type Config struct {
 	// Conf is the cluster's configuration.
 	Conf *conf.Conf
@@ -49,6 +49,9 @@ type Config struct {
 	// Coord is the coordination store.
 	Coord coord.Opener
 	Blobs Blobs
+	// User owns the topologies of submitters who have no name: with Storm it is
+	// the user of the operating system that nimbus runs as.
+	User string
 	// Elect is the election; nil for that of package election.
 	Elect Elect
 	// Replicator makes the replicator of a session; nil if there is but one
@@ -183,6 +186,10 @@ func (n *Nimbus) leading() (*reign, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t.reign == nil {
+		return nil, fmt.Errorf("nimbus %s: %w", n.ID(), ErrNotLeader)
+	}
+	// A process that was frozen may be asked before it finds out.
+	if fence, leads := t.latch.Term(); !leads || fence != t.reign.fence {
 		return nil, fmt.Errorf("nimbus %s: %w", n.ID(), ErrNotLeader)
 	}
 	return t.reign, nil

@@ -50,4 +50,6 @@ type Replicator interface {
 	Sync(ctx context.Context) (blobstore.Report, error)
 	// Announce tells the others of a blob that has changed here.
 	Announce(ctx context.Context, key string) error
+	// Copies is on how many nimbuses a blob is, in its newest version.
+	Copies(ctx context.Context, key string) (int, error)
 }

@@ -73,6 +73,9 @@ func (r *reign) perform(ctx context.Context, id cluster.TopologyID, t *tracked, 
 	case lifecycle.RemoveRecords:
 		return errors.Join(r.store.RemoveTopologyExtras(ctx, id), r.store.RemoveBase(ctx, id))
 	case lifecycle.DeleteBlobs:
+		if err := r.deleteDependencies(ctx, id); err != nil {
+			return err
+		}
 		return r.deleteBlobs(ctx, id)
 	case lifecycle.Forget:
 		return r.store.RemoveLife(ctx, id)
@@ -180,6 +183,39 @@ func (r *reign) deleteBlobs(ctx context.Context, id cluster.TopologyID) error {
 	}
 	for _, key := range blobKeys(id) {
 		if err := r.store.RemoveBlob(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteDependencies deletes the jars that a client uploaded for this topology
+// alone, as Storm does. Artifacts stay: others may come to use them. It goes
+// before the code, which has their names.
+func (r *reign) deleteDependencies(ctx context.Context, id cluster.TopologyID) error {
+	code, err := r.n.catalog.code(ctx, id)
+	if err != nil {
+		if gone(err) || ctx.Err() != nil {
+			return err
+		}
+		return nil // a broken topology names none
+	}
+	if len(code.User.DependencyJars) == 0 {
+		return nil
+	}
+	others, err := r.n.loadTopologies(ctx, r.store)
+	if err != nil {
+		return err
+	}
+	for _, key := range code.User.DependencyJars {
+		used := false
+		for other, t := range others {
+			used = used || other != id && t.Code != nil && uses(t.Code, key)
+		}
+		if used {
+			continue
+		}
+		if err := errors.Join(r.n.cfg.Blobs.Delete(ctx, key), r.store.RemoveBlob(ctx, key)); err != nil {
 			return err
 		}
 	}

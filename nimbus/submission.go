@@ -1,6 +1,7 @@
 package nimbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (n *Nimbus) Submit(ctx context.Context, s Submission) (err error) {
 	}
 	base := cluster.Base{
 		Name: s.Name, Status: cluster.StatusActive, Workers: ready.Workers, Executors: ready.Executors,
-		LaunchedSecs: n.nowSecs(), Owner: s.Who, Principal: s.Who, Version: text(ready.Conf["topology.version"]),
+		LaunchedSecs: n.nowSecs(), Owner: n.owner(s), Principal: s.Who, Version: text(ready.Conf["topology.version"]),
 	}
 	if s.Inactive {
 		base.Status = cluster.StatusInactive
@@ -88,10 +89,14 @@ func (n *Nimbus) Submit(ctx context.Context, s Submission) (err error) {
 		return r.admit(ctx, id, base)
 	})
 	if err == nil {
-		n.cfg.Logger.Info("topology is submitted", "topology", id, "workers", ready.Workers, "owner", s.Who)
+		n.cfg.Logger.Info("topology is submitted", "topology", id, "workers", ready.Workers, "owner", base.Owner)
 	}
 	return err
 }
+
+// owner is to whom a topology belongs. Its blobs do not: with no name, nobody
+// could prove to be their owner.
+func (n *Nimbus) owner(s Submission) string { return cmp.Or(s.Who, n.cfg.User) }
 
 func text(v any) string {
 	s, _ := v.(string)
@@ -119,7 +124,7 @@ func (n *Nimbus) check(ctx context.Context, r *reign, s Submission) (cluster.Top
 	}
 	id := n.nextID(s.Name)
 	ready, err := submit.Finish(n.cfg.Conf, submit.Request{
-		ID: id, Name: s.Name, Own: own, Topology: s.Topology, User: s.Who, Principal: s.Who, Java: n.cfg.AllowJava,
+		ID: id, Name: s.Name, Own: own, Topology: s.Topology, User: n.owner(s), Principal: s.Who, Java: n.cfg.AllowJava,
 	})
 	if err != nil {
 		return "", nil, as(ErrInvalidTopology, err)
@@ -168,7 +173,7 @@ func (n *Nimbus) isUnderway(id cluster.TopologyID) bool {
 // store writes all of a submission but its base.
 func (n *Nimbus) store(ctx context.Context, r *reign, id cluster.TopologyID, s Submission, ready *submit.Ready) error {
 	if c := s.Credentials; c != nil && len(c.Values) > 0 {
-		if err := r.store.PutCredentials(ctx, id, cluster.Credentials{Values: c.Values, Owner: s.Who}); err != nil {
+		if err := r.store.PutCredentials(ctx, id, cluster.Credentials{Values: c.Values, Owner: n.owner(s)}); err != nil {
 			return err
 		}
 	}
@@ -231,7 +236,7 @@ func (n *Nimbus) PlanSubmit(ctx context.Context, s Submission) (string, error) {
 	return r.foresee(ctx, id, func(w survey.World) (survey.Topology, error) {
 		return survey.Topology{
 			ID: id, Base: cluster.Base{
-				Name: s.Name, Status: cluster.StatusActive, Workers: ready.Workers, Executors: ready.Executors, LaunchedSecs: n.nowSecs(), Owner: s.Who,
+				Name: s.Name, Status: cluster.StatusActive, Workers: ready.Workers, Executors: ready.Executors, LaunchedSecs: n.nowSecs(), Owner: n.owner(s),
 			},
 			Code: &survey.Code{User: ready.Topology, Conf: ready.Conf, Layout: ready.Layout, Needs: ready.Needs},
 		}, nil

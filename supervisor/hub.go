@@ -64,15 +64,17 @@ func (h *hub) expect(k *keeper, w slot.Worker) {
 // forget takes expect back: the worker is gone.
 func (h *hub) forget(port cluster.Port, launch slot.Serial) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	s := h.seats[port]
 	if s == nil || s.serial != launch {
+		h.mu.Unlock()
 		return
 	}
 	if s.told != nil {
 		close(s.told)
 	}
 	delete(h.seats, port)
+	h.mu.Unlock()
+	h.news() // until nimbus knows, it places nothing there
 }
 
 // Hello implements link.Supervisor: only a worker that a slot has launched is

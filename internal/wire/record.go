@@ -210,9 +210,10 @@ func logLevelToThrift(l cluster.LogLevel) (*gen.LogLevel, error) {
 		return nil, unknown("action on a log level", int64(l.Action))
 	}
 	return &gen.LogLevel{
-		Action:                    gen.LogLevelAction(l.Action),
-		TargetLogLevel:            optional(l.Target),
-		ResetLogLevelTimeoutSecs:  optional(clamp(l.TimeoutSecs)),
+		Action:         gen.LogLevelAction(l.Action),
+		TargetLogLevel: optional(l.Target),
+		// 0 is for ever, and Storm writes it.
+		ResetLogLevelTimeoutSecs:  new(clamp(l.TimeoutSecs)),
 		ResetLogLevelTimeoutEpoch: optional(l.TimeoutEpochMS),
 		ResetLogLevel:             optional(l.Reset),
 	}, nil

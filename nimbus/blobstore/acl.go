@@ -114,14 +114,16 @@ func (s *Store) normal(key string, meta Meta, who Subject, keep Access) (Meta, e
 			acl = append(acl, e)
 		}
 	}
-	owner := AccessControl{Type: User, Name: who.User, Access: keep}
-	if who.User == "" {
-		owner = AccessControl{Type: Other, Access: everything}
-	}
 	// Nimbus itself needs no entry, and what it stores may be secret; but an
 	// empty ACL without anybody would lock all others out for good.
-	if !who.Admin || who.User != "" || len(acl) == 0 {
-		acl = grant(acl, owner)
+	everybody := AccessControl{Type: Other, Access: everything}
+	switch {
+	case who.User != "":
+		acl = grant(acl, AccessControl{Type: User, Name: who.User, Access: keep})
+	case who.Admin && len(acl) > 0 || slices.Contains(acl, everybody):
+	default:
+		// Beside what was asked for, which stays to be seen, as with Storm.
+		acl = append(acl, everybody)
 	}
 	meta.ACL = acl
 	if meta.Replication <= 0 {

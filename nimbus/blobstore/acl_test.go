@@ -19,6 +19,8 @@ func TestNormalACL(t *testing.T) {
 		{"what nimbus says", []AccessControl{{User, "ann", Read}}, Self(), "[{2 ann r--}]"},
 		{"the creator keeps all", []AccessControl{{User, "ann", Read}, {Other, "", Read}}, Subject{User: "ann"}, "[{2 ann rwa} {1  r--}]"},
 		{"nobody makes it everybody's", []AccessControl{{User, "ann", Read}}, Subject{}, "[{2 ann r--} {1  rwa}]"},
+		{"nobody asks for less", []AccessControl{{Other, "", Read}}, Subject{}, "[{1  r--} {1  rwa}]"},
+		{"nobody asks for it", []AccessControl{{Other, "", everything}}, Subject{}, "[{1  rwa}]"},
 		{"empty entries go", []AccessControl{{User, "bob", 0}}, Subject{User: "ann"}, "[{2 ann rwa}]"},
 		{"twice", []AccessControl{{User, "ann", Read}, {User, "ann", Write}}, Self(), `not authorised: ACL of blob "k": user "ann" is there twice`},
 		{"type", []AccessControl{{3, "ann", Read}}, Self(), `not authorised: ACL of blob "k": unknown type 3`},

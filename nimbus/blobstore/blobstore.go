@@ -181,5 +181,5 @@ func (s *Store) findLocked(key string) (entry, error) {
 	return e, nil
 }
 
-func notFound(key string) error { return fmt.Errorf("blob %q: %w", key, ErrKeyNotFound) }
-func exists(key string) error   { return fmt.Errorf("blob %q: %w", key, ErrKeyExists) }
+func notFound(key string) error { return &KeyError{Key: key, Kind: ErrKeyNotFound} }
+func exists(key string) error   { return &KeyError{Key: key, Kind: ErrKeyExists} }

@@ -1,6 +1,9 @@
 package blobstore
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What can go wrong. Compare with errors.Is.
 var (
@@ -24,3 +27,15 @@ var (
 	// ErrInUse: another process has the directory open.
 	ErrInUse = errors.New("the directory is in use by another nimbus; give each its own")
 )
+
+// KeyError says that there is no blob with a key, or that there is one.
+type KeyError struct {
+	Key  string
+	Kind error // ErrKeyNotFound or ErrKeyExists
+}
+
+// Error names the key.
+func (e *KeyError) Error() string { return fmt.Sprintf("blob %q: %v", e.Key, e.Kind) }
+
+// Unwrap is the kind.
+func (e *KeyError) Unwrap() error { return e.Kind }

@@ -151,7 +151,7 @@ func (b *inbox) use(location string, finished bool) (j *jar, done func(), err er
 // expired tells whether nobody wants j any more; its mu is held.
 func (b *inbox) expired(j *jar, now time.Time) bool {
 	if j.staged != nil {
-		return now.Sub(j.used) >= b.cfg.SessionIdle
+		return now.Sub(j.used) >= min(b.cfg.SessionIdle, b.cfg.InboxExpiry)
 	}
 	return now.Sub(j.used) >= b.cfg.InboxExpiry
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,19 +30,32 @@ func (c *Client) UpdateBlob(ctx context.Context, key string, r io.Reader) error 
 // upload is the whole of an upload, after which nothing stays if it failed
 // before its end.
 func (c *Client) upload(ctx context.Context, key string, r io.Reader, begin func(context.Context, *conn) (string, error)) error {
-	return c.do(ctx, once, func(ctx context.Context, x *conn) error {
+	from := source{r: r}
+	return named(key, c.do(ctx, once, func(ctx context.Context, x *conn) error {
+		if err := from.rewind(); err != nil {
+			return err
+		}
 		session, err := begin(ctx, x)
 		if err != nil {
 			return harmless(err)
 		}
-		if err = c.chunks(r, func(chunk []byte) error { return x.UploadBlobChunk(ctx, session, chunk) }); err != nil {
+		if err = c.chunks(&from, func(chunk []byte) error { return x.UploadBlobChunk(ctx, session, chunk) }); err != nil {
 			// Else nimbus ends the session by itself later on. What matters is
 			// why the upload failed.
 			_ = x.CancelBlobUpload(context.WithoutCancel(ctx), session)
 			return fmt.Errorf("upload of blob %q: %w", key, harmless(err))
 		}
 		return x.FinishBlobUpload(ctx, session)
-	})
+	}))
+}
+
+// named is err with a sentence about the key where nimbus says the key alone,
+// as Storm does.
+func named(key string, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Text == key {
+		e.Text = fmt.Sprintf("blob %q: %v", key, e.Kind)
+	}
+	return err
 }
 
 // FetchBlob writes a blob's content to w and returns its version. After an
@@ -73,7 +87,7 @@ func (c *Client) FetchBlob(ctx context.Context, key string, w io.Writer) (versio
 			}
 		}
 	})
-	return version, err
+	return version, named(key, err)
 }
 
 // Blobs is the keys of all blobs, sorted.
@@ -95,7 +109,7 @@ func (c *Client) Blobs(ctx context.Context) ([]string, error) {
 func (c *Client) BlobMeta(ctx context.Context, key string) (blobstore.ReadableMeta, error) {
 	m, err := ask1(ctx, c, (*conn).GetBlobMeta, key)
 	if err != nil {
-		return blobstore.ReadableMeta{}, err
+		return blobstore.ReadableMeta{}, named(key, err)
 	}
 	return blobstore.ReadableMeta{Meta: metaFromThrift(m.Settable), Version: m.Version}, nil
 }
@@ -103,27 +117,28 @@ func (c *Client) BlobMeta(ctx context.Context, key string) (blobstore.ReadableMe
 // SetBlobMeta changes a blob's ACL and, if that is above 0, its replication.
 // Errors: ErrKeyNotFound, ErrAuthorization.
 func (c *Client) SetBlobMeta(ctx context.Context, key string, meta blobstore.Meta) error {
-	return c.do(ctx, again, func(ctx context.Context, x *conn) error { return x.SetBlobMeta(ctx, key, metaToThrift(meta)) })
+	err := c.do(ctx, again, func(ctx context.Context, x *conn) error { return x.SetBlobMeta(ctx, key, metaToThrift(meta)) })
+	return named(key, err)
 }
 
 // DeleteBlob deletes a blob. Errors: ErrKeyNotFound, ErrIllegalState if a
 // topology uses it, ErrAuthorization, ErrUncertain.
 func (c *Client) DeleteBlob(ctx context.Context, key string) error {
-	return c.do(ctx, once, func(ctx context.Context, x *conn) error { return x.DeleteBlob(ctx, key) })
+	return named(key, c.do(ctx, once, func(ctx context.Context, x *conn) error { return x.DeleteBlob(ctx, key) }))
 }
 
 // BlobReplication is on how many nimbuses a blob is. Errors: ErrKeyNotFound,
 // ErrAuthorization.
 func (c *Client) BlobReplication(ctx context.Context, key string) (int, error) {
 	n, err := ask1(ctx, c, (*conn).GetBlobReplication, key)
-	return int(n), err
+	return int(n), named(key, err)
 }
 
 // SetBlobReplication says on how many nimbuses a blob should be and returns on
 // how many it is. Errors: ErrKeyNotFound, ErrAuthorization.
 func (c *Client) SetBlobReplication(ctx context.Context, key string, n int) (int, error) {
 	is, err := ask2(ctx, c, (*conn).UpdateBlobReplication, key, number(n))
-	return int(is), err
+	return int(is), named(key, err)
 }
 
 // BlobExists reports whether there is a blob.

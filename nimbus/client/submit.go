@@ -19,7 +19,9 @@ type Submission struct {
 	// Inactive: its spouts are silent until it is activated.
 	Inactive    bool
 	Credentials map[string]string
-	// Jar is what its workers run; nil if they need nothing.
+	// Jar is what its workers run; nil if they need nothing. When another
+	// nimbus comes to lead during an upload, a Jar that is an io.Seeker is read
+	// again from where it was, and any other ends the submission.
 	Jar io.Reader
 }
 
@@ -48,10 +50,14 @@ func (c *Client) Submit(ctx context.Context, s Submission) error {
 	if err != nil {
 		return err
 	}
+	jar := source{r: s.Jar}
 	return c.do(ctx, once, func(ctx context.Context, x *conn) error {
 		location := ""
 		if s.Jar != nil {
-			if location, err = c.uploadJar(ctx, x, s.Jar); err != nil {
+			if err := jar.rewind(); err != nil {
+				return err
+			}
+			if location, err = c.uploadJar(ctx, x, &jar); err != nil {
 				return fmt.Errorf("upload of the jar of topology %s: %w", s.Name, err)
 			}
 		}
@@ -69,6 +75,38 @@ func (c *Client) uploadJar(ctx context.Context, x *conn, jar io.Reader) (string,
 		return "", harmless(err)
 	}
 	return location, harmless(x.FinishFileUpload(ctx, location))
+}
+
+// source is what is uploaded, maybe more than once.
+type source struct {
+	r     io.Reader
+	begun bool
+	start int64
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	s.begun = true
+	return s.r.Read(p)
+}
+
+// rewind makes s ready for another upload.
+func (s *source) rewind() (err error) {
+	seeker, ok := s.r.(io.Seeker)
+	switch {
+	case !s.begun && !ok:
+		return nil
+	case !s.begun:
+		if s.start, err = seeker.Seek(0, io.SeekCurrent); err != nil {
+			s.r = struct{ io.Reader }{s.r} // such as a pipe
+		}
+		return nil
+	case !ok:
+		return final{fmt.Errorf("%w: another nimbus came to lead during an upload that cannot be read twice: try again", ErrUnreachable)}
+	}
+	if _, err = seeker.Seek(s.start, io.SeekStart); err != nil {
+		return final{fmt.Errorf("another nimbus came to lead during an upload, which cannot be read again: %w", err)}
+	}
+	return nil
 }
 
 // chunks reads r to its end in pieces that fit into a message.

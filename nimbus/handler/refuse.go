@@ -87,7 +87,7 @@ func (h *handler) fail(ctx context.Context, d declares, err error) error {
 		switch {
 		case !errors.Is(err, r.is):
 		case d&r.kind != 0:
-			return r.exception(err.Error())
+			return r.exception(message(err))
 		default:
 			return &refusal{err.Error(), err}
 		}
@@ -106,6 +106,15 @@ func (h *handler) fail(ctx context.Context, d declares, err error) error {
 		return &refusal{"this nimbus has lost the coordination store (storm.zookeeper.servers): try again", err}
 	}
 	return err
+}
+
+// message is what an exception says. That of a key is the key alone: so it is
+// with Storm, and programs read it.
+func message(err error) string {
+	if e, ok := errors.AsType[*blobstore.KeyError](err); ok {
+		return e.Key
+	}
+	return err.Error()
 }
 
 // elsewhere tells a client whom to ask. Package client knows the words.

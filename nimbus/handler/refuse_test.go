@@ -159,6 +159,7 @@ func TestFollowersRefuseChanges(t *testing.T) {
 			t.Errorf("nimbus was asked %s", got)
 		}
 	}
+	s.lead(false, cluster.NimbusSummary{})
 	_, err := c.GetLeader(ctx)
 	if want := "no nimbus leads at the moment: try again"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("leader: %v", err)
