@@ -133,7 +133,7 @@ func (e *env) send(ctx context.Context, d storm.Definition, instance *storm.Inst
 	if err != nil {
 		return err
 	}
-	defer program.Close() //nolint:errcheck // read only
+	defer program.Close()
 	s.Jar = program
 	if err := nimbus.Submit(ctx, s); err != nil {
 		return err

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 
@@ -65,10 +64,10 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 			return fmt.Errorf("%s: %w", f.conf, err)
 		}
 	}
-	var out io.Writer = e.stderr
+	out := e.stderr
 	if f.log != "" {
 		file := &lumberjack.Logger{Filename: f.log, MaxSize: workerLogMB, MaxBackups: workerLogKept}
-		defer file.Close() //nolint:errcheck // a log that cannot be closed has nowhere to say so
+		defer file.Close()
 		out = file
 	}
 	levels := process.NewLevels(slog.LevelInfo)

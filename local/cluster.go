@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -176,8 +177,8 @@ func (c *Cluster) Close() error {
 
 func (c *Cluster) clean() error {
 	var errs []error
-	for i := len(c.cleanup) - 1; i >= 0; i-- {
-		errs = append(errs, c.cleanup[i]())
+	for _, f := range slices.Backward(c.cleanup) {
+		errs = append(errs, f())
 	}
 	return errors.Join(errs...)
 }

@@ -231,7 +231,7 @@ func TestPortTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // only to be in the way
+	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	c, err := conf.Load(conf.Options{Overrides: []string{"nimbus.thrift.port=" + port}})
 	if err != nil {

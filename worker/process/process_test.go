@@ -149,7 +149,7 @@ func freePort(t *testing.T) cluster.Port {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // only asked for a number
+	defer ln.Close()
 	addr, _ := ln.Addr().(*net.TCPAddr)
 	return cluster.Port(addr.Port)
 }
