@@ -49,7 +49,7 @@ func ValidateCreate(path string, mode Mode) error {
 
 // unshowable are the characters that ZooKeeper refuses in paths.
 func unshowable(r rune) bool {
-	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }
 
 // Parent is the path of the znode above; that of the root is "/".

@@ -163,7 +163,7 @@ func testPaths(w *world) {
 	ctx := w.Context()
 	for _, path := range []string{
 		"", "x", "x/y", w.at("/"), w.at("//x"), w.at("/./x"), w.at("/../x"), w.at("/x/"), w.at("/x/."), w.at("/x/.."),
-		w.at("/a\x00b"), w.at("/a\nb"), w.at("/a\u0080b"), w.at("/\ue000"), w.at("/\ufffe"), w.at("/\xff"),
+		w.at("/a\x00b"), w.at("/a\nb"), w.at("/a\u0080b"), w.at("/\ue000"), w.at("/\ufffe"), w.at("/\xff"), w.at("/😀"),
 	} {
 		_, err := c.Create(ctx, path, nil, coord.Persistent)
 		w.fails(err, coord.ErrInvalidPath, "create", path)
@@ -177,7 +177,7 @@ func testPaths(w *world) {
 		_, _, _, err = c.ChildrenW(ctx, path)
 		w.fails(err, coord.ErrInvalidPath, "children", path)
 	}
-	for _, name := range []string{"...", ".x", "x.", "a b", "ä", "世界", "%2F", "host:6627:false-3", "😀"} {
+	for _, name := range []string{"...", ".x", "x.", "a b", "ä", "世界", "%2F", "host:6627:false-3"} {
 		c.create(w.at("/"+name), name, coord.Persistent)
 		c.holds(w.at("/"+name), name)
 	}

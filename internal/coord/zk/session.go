@@ -2,9 +2,9 @@ package zk
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	zookeeper "github.com/go-zookeeper/zk"
@@ -19,6 +19,7 @@ type session struct {
 	conn  *zookeeper.Conn
 	route route
 	calls sync.WaitGroup // that the library has not answered
+	last  atomic.Int64   // number of the last change that was seen
 	done  chan struct{}  // closed when it is over
 	ended chan struct{}  // closed when nothing of it runs any more
 	quiet chan struct{}  // closed when it is over and the library may be closed; see farewell
@@ -26,10 +27,11 @@ type session struct {
 	mu       sync.Mutex
 	greeting greeting      // ZooKeeper's last
 	link     *link         // the last
-	up       chan struct{} // closed while there is a connection
-	down     chan struct{} // closed when the last connection was lost
+	present  bool          // the link has the session
+	up       chan struct{} // closed while calls may begin
+	down     chan struct{} // closed when the last connection is lost on which they might
+	final    bool          // there is no further connection but a farewell
 	err      error         // why it is over
-	anchored bool          // the library has a watch or is about to
 	watches  watches
 }
 
@@ -99,9 +101,15 @@ func (s *session) reap(cancel func(), events <-chan zookeeper.Event) {
 	defer close(s.ended)
 	<-s.done
 	cancel() // dials no more
-	if !isClosed(s.connected()) {
-		s.hangUp() // lest it waits for a greeting
-		<-s.quiet
+	s.mu.Lock()
+	up := s.up
+	if !s.present && s.link != nil {
+		s.link.Close() // lest it waits for a greeting
+	}
+	s.mu.Unlock()
+	select {
+	case <-up:
+	case <-s.quiet:
 	}
 	s.conn.Close() // asks ZooKeeper to end the session; waits for a second
 	patience := time.NewTimer(s.cfg.ConnectTimeout)
@@ -131,13 +139,13 @@ func (s *session) hangUp() {
 func (s *session) event(e zookeeper.Event) {
 	switch {
 	case e.Type == zookeeper.EventNotWatching:
-		return // the session is over, which was told
+		return // the session is over, which is told otherwise
 	case e.Type != zookeeper.EventSession:
 		s.mu.Lock()
 		s.watches.fire(coord.EventType(e.Type), e.Path)
 		s.mu.Unlock()
 	case e.State == zookeeper.StateHasSession:
-		s.found(e.Server)
+		s.hasSession()
 	case e.State == zookeeper.StateDisconnected:
 		s.lost(e.Server)
 	case e.State == zookeeper.StateExpired:
@@ -146,25 +154,43 @@ func (s *session) event(e zookeeper.Event) {
 	}
 }
 
-// found notes that there is a connection.
-func (s *session) found(server string) {
+// hasSession notes that the server takes the session, or bids it farewell.
+func (s *session) hasSession() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		if !isClosed(s.quiet) {
-			close(s.quiet)
+	switch {
+	case !s.final:
+		s.present = true
+		if !s.link.hold {
+			s.open()
 		}
-		return
+	case !isClosed(s.quiet):
+		close(s.quiet)
 	}
+}
+
+// found notes that calls may begin on a link that has held them.
+func (s *session) found(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == l && s.present && !isClosed(s.up) {
+		s.open()
+	}
+}
+
+// open lets calls begin; s.mu is held.
+func (s *session) open() {
 	s.down = make(chan struct{})
 	close(s.up)
-	s.log.Info("connected to ZooKeeper", "server", server, "session", s.greeting.session, "timeout", s.greeting.timeout)
+	s.log.Info("connected to ZooKeeper", "server", s.link.RemoteAddr(), "session", s.greeting.session, "timeout", s.greeting.timeout)
 }
 
 // lost notes that there is no connection.
 func (s *session) lost(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present = false
+	s.watches.interrupt()
 	if !isClosed(s.up) {
 		return
 	}
@@ -172,33 +198,6 @@ func (s *session) lost(server string) {
 	close(s.down)
 	if s.err == nil {
 		s.log.Warn("lost the connection to ZooKeeper; trying again", "server", server)
-	}
-}
-
-// nowhere is a znode that never is. A watch for it makes the library send a
-// request for its watches on each new connection, which link relies on.
-const nowhere = "/zookeeper/nowhere"
-
-// anchor waits for the first connection and sets the watch for nowhere.
-func (s *session) anchor(ctx context.Context) error {
-	for {
-		select {
-		case <-s.connected():
-		case <-s.done:
-			return s.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		s.mu.Lock()
-		s.anchored = true
-		s.mu.Unlock()
-		_, err := do(ctx, s, reads, nil, func(c *zookeeper.Conn) (struct{}, error) {
-			_, _, _, err := c.ExistsW(nowhere)
-			return struct{}{}, err
-		})
-		if !errors.Is(err, coord.ErrConnectionLoss) {
-			return err
-		}
 	}
 }
 

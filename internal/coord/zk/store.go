@@ -143,10 +143,12 @@ func (s *Store) open(ctx context.Context, timeout time.Duration) (*session, erro
 	}
 	c.conn = conn
 	go c.reap(cancel, events) // ends with the session; Close waits for it
-	if err = c.anchor(ctx); err == nil {
+	select {
+	case <-c.connected():
 		return c, nil
-	}
-	if ctx.Err() != nil && c.Err() == nil {
+	case <-c.done:
+		err = c.Err()
+	case <-ctx.Done():
 		err = fmt.Errorf("%w: %w; last: %w", coord.ErrConnectionLoss, ctx.Err(), c.route.lastError())
 	}
 	c.finish(coord.ErrSessionClosed)

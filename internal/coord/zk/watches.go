@@ -44,6 +44,7 @@ type watch struct {
 type setting struct {
 	path    string
 	touched bool // there was an event of the path
+	lost    bool // there was the loss of a connection
 }
 
 // watches are a session's, under its mu.
@@ -76,6 +77,14 @@ func (w *watches) fire(t coord.EventType, path string) {
 		w.set[path] = stay
 	} else {
 		delete(w.set, path)
+	}
+}
+
+// interrupt notes the loss of a connection: what was set on it and not noted
+// here is given up, since the next one does not wait for its event; see link.
+func (w *watches) interrupt() {
+	for s := range w.settings {
+		s.lost = true
 	}
 }
 
@@ -135,6 +144,9 @@ func (s *session) keep(in *setting, w watched) (<-chan coord.Event, error) {
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return nil, s.err
+	}
+	if in.lost {
+		return nil, coord.ErrConnectionLoss
 	}
 	events := make(chan coord.Event, 1)
 	select {
