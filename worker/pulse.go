@@ -74,6 +74,7 @@ func (w *Worker) pulse(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			w.coarse.Store(int64(now.Sub(w.start)))
+			w.ring(now)
 			for i := range w.due {
 				if t := &w.due[i]; !now.Before(t.next) {
 					t.fire(now)

@@ -99,11 +99,7 @@ func newLinks(w *Worker, network *Network) *links {
 	}
 	l.config.OnRestart = func(peer transport.WorkerID, dropped int) {
 		w.log.Warn("another worker was restarted", "peer", peer, "lost_tuples", dropped)
-		if !c.Bool(storm.ConfTopologyEnableMessageTimeouts) {
-			for _, s := range w.spouts {
-				s.FailAll() // what was lost with it will never time out
-			}
-		}
+		w.suspect()
 	}
 	return l
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/transport"
 )
 
@@ -75,7 +74,7 @@ func (r *route) send(ctx context.Context, do func(*transport.Peer) error) error 
 
 // Replace tells where the executors of other workers run from now on; the index
 // is that of the layout. What is under way to a worker that nothing is sent to
-// any more is lost and times out. This worker's own executors stay: Replace
+// any more is lost, and its trees fail. This worker's own executors stay: Replace
 // reports false, and does nothing, if placement wants others here.
 func (w *Worker) Replace(placement []int) bool {
 	for x, there := range placement {
@@ -114,10 +113,8 @@ func (l *links) replace(placement []int) {
 	for _, p := range unused {
 		p.Close()
 	}
-	if len(unused) > 0 && !l.w.spec.Layout.Conf.Bool(storm.ConfTopologyEnableMessageTimeouts) {
-		for _, s := range l.w.spouts {
-			s.FailAll() // what was lost on the way will never time out
-		}
+	if len(unused) > 0 {
+		l.w.suspect()
 	}
 }
 

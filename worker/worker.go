@@ -68,7 +68,11 @@ type Worker struct {
 	coarse atomic.Int64
 	start  time.Time
 	due    []timer
-	loads  loads
+
+	alarmMu sync.Mutex
+	alarms  []alarm // under alarmMu
+
+	loads loads
 	// balanced are the executors with shuffle groupings over several tasks.
 	balanced []balanced
 	failed   chan error

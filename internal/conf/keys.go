@@ -106,6 +106,10 @@ const (
 	BatchSize storm.Key[int] = "stormring.batch.size"
 	// TransportCompression is "none" or "s2".
 	TransportCompression storm.Key[string] = "stormring.transport.compression"
+	// ReplayGraceMS is how long trees that were under way when another worker
+	// was lost may still take, in milliseconds, before their spout fails them;
+	// 0 leaves them to time out.
+	ReplayGraceMS storm.Key[int] = "stormring.replay.grace.ms"
 	// TopologyArgs are the arguments with which the definition of a Go topology
 	// made it; workers make it again with them.
 	TopologyArgs storm.Key[[]string] = "stormring.topology.args"

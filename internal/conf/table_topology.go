@@ -85,6 +85,7 @@ func queueRows() []spec {
 		row(storm.ConfTopologyTupleCompressionEnable, false, "compress tuples between workers (Storm 3)"),
 		opt(TopologyArgs, "arguments of the program that made the topology; set at submission"),
 		row(BatchSize, 100, "tuples that go from executor to executor at once, at most", between(1, 10000)),
+		row(ReplayGraceMS, 1000, "milliseconds that trees may take, at least, once a worker that they went through is lost, until they fail; 0: until they time out", millis, atLeast(0)),
 		row(TransportCompression, "none", "compression of tuples between workers", oneOf("none", "s2")),
 	}
 }

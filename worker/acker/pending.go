@@ -92,38 +92,50 @@ func (p *Pending[T]) Touch(seq uint64) {
 // order of their numbers. expired may use the Pending.
 func (p *Pending[T]) Rotate(expired func(seq uint64, v T)) {
 	p.gen++
-	p.evict(pendingBuckets, expired)
+	p.evict(func(_ uint64, gen uint32) bool { return p.gen-gen >= pendingBuckets }, expired)
 	p.ring.trim()
 }
 
 // Drain removes all entries and hands them to each, in the order of their
 // numbers. each may use the Pending; what it adds stays.
 func (p *Pending[T]) Drain(each func(seq uint64, v T)) {
-	p.evict(0, each)
+	p.evict(func(uint64, uint32) bool { return true }, each)
+	p.ring.trim()
+}
+
+// DrainTo is Drain for the entries with numbers up to last, that included.
+func (p *Pending[T]) DrainTo(last uint64, each func(seq uint64, v T)) {
+	first := p.first()
+	p.evict(func(seq uint64, _ uint32) bool {
+		return (seq-first)&track.SeqMask <= (last-first)&track.SeqMask
+	}, each)
 	p.ring.trim()
 }
 
 // Len is the number of trees in flight.
 func (p *Pending[T]) Len() int { return p.ring.len() }
 
-// evict removes what is at least age rotations old. The entries are listed
+// first is the lowest number that there can be: they wrap, so it is what lies
+// half the range before the newest.
+func (p *Pending[T]) first() uint64 { return p.ring.newest - 1<<(track.SeqBits-1) }
+
+// evict removes what is due, in the order of the numbers. The entries are listed
 // first so that the callback may change the table.
-func (p *Pending[T]) evict(age uint32, each func(seq uint64, v T)) {
+func (p *Pending[T]) evict(due func(seq uint64, gen uint32) bool, each func(seq uint64, v T)) {
 	seqs := p.scratch[:0]
 	p.scratch = nil // a call from within the callback makes its own
 	for s := range p.ring.all() {
-		if p.gen-s.gen >= age {
+		if due(s.seq(), s.gen) {
 			seqs = append(seqs, s.seq())
 		}
 	}
-	// Numbers wrap: the lowest is what lies half the range before the newest.
-	first := p.ring.newest - 1<<(track.SeqBits-1)
+	first := p.first()
 	slices.SortFunc(seqs, func(a, b uint64) int {
 		return cmp.Compare((a-first)&track.SeqMask, (b-first)&track.SeqMask)
 	})
 	for _, seq := range seqs {
 		s := p.ring.get(seq)
-		if s == nil || p.gen-s.gen < age {
+		if s == nil || !due(seq, s.gen) {
 			continue // taken or put anew by the callback
 		}
 		v := s.val

@@ -36,6 +36,9 @@ func TestPendingHistory(t *testing.T) {
 		{"same slot", "add:1 add:65 add:129 take:1 take:129 take:65", "took 1 took 129 took 65/0"},
 		{"same slot, expiry", "add:1 add:65 rotate add:129 touch:1 rotate", "lost 65/2"},
 		{"drain", "add:9 add:3 rotate add:7 drain", "left 3 left 7 left 9/0"},
+		{"drain to a number", "add:9 add:3 rotate add:7 add:8 drainto:7", "left 3 left 7/2"},
+		{"drain to a number that is not there", "add:9 add:3 drainto:5", "left 3/1"},
+		{"drain to what comes before all", "add:9 add:3 drainto:2", "/2"},
 		{"drain of nothing", "drain", "/0"},
 		{"drain of the overflow", "add:129 add:1 add:65 drain", "left 1 left 65 left 129/0"},
 	}
@@ -84,6 +87,8 @@ func replayPending(t *testing.T, first uint64, history string) string {
 			p.Rotate(tell("lost"))
 		case "drain":
 			p.Drain(tell("left"))
+		case "drainto":
+			p.DrainTo(first+n, tell("left"))
 		default:
 			t.Fatalf("history %q has an unknown step %q", history, step)
 		}

@@ -186,6 +186,31 @@ func (x *Spout) FailAll() {
 	})
 }
 
+// Suspect notes which trees are in flight now, of which some may just have been
+// lost. FailSuspects fails those of the earliest Suspect that are still there.
+func (x *Spout) Suspect() {
+	x.inbox.Urge(func() {
+		for _, t := range x.tasks {
+			t.suspects = append(t.suspects, t.seq)
+		}
+	})
+}
+
+// FailSuspects fails the trees that were in flight at the earliest Suspect for
+// which it was not called yet, and have had no outcome since.
+func (x *Spout) FailSuspects() {
+	x.inbox.Urge(func() {
+		for _, t := range x.tasks {
+			if len(t.suspects) == 0 {
+				continue
+			}
+			last := t.suspects[0]
+			t.suspects = t.suspects[1:]
+			t.pending.DrainTo(last, func(_ uint64, tr tree) { t.end(tr, false) })
+		}
+	})
+}
+
 // rest flushes, publishes and waits for something to happen.
 func (x *Spout) rest() {
 	x.flush()

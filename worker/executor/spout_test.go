@@ -289,6 +289,30 @@ func TestFailAll(t *testing.T) {
 	})
 }
 
+// TestSuspects: what was in flight at a loss fails if it has no outcome soon,
+// what came later does not.
+func TestSuspects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, settings{ackers: 1}, func(b *storm.TopologyBuilder, c *cast) {
+			b.SetSpout("s", c.spout(actorSpout{fail: func(_ *actorSpout, id storm.Value) { c.note("fail %v", id) }}), 1)
+			b.SetBolt("a", c.bolt(actorBolt{}), 1).ShuffleGrouping("s")
+		})
+		r.activate(true)
+		r.spout("s").FailSuspects() // of nothing
+		r.emit("s", 1, 2)
+		r.spout("s").Suspect()
+		r.emit("s", 3)
+		r.spout("s").Suspect()
+		r.emit("s", 4)
+		r.spout("s").FailSuspects()
+		r.cast.expect(t, "fail 1, fail 2")
+		r.spout("s").FailSuspects()
+		r.cast.expect(t, "fail 3")
+		r.ackAll("a")
+		r.cast.expect(t, "ack 4")
+	})
+}
+
 // TestBusySpoutPublishes asks a spout that never rests for its counts.
 func TestBusySpoutPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ type spoutTask struct {
 	bounded   storm.Bounded
 	pending   *acker.Pending[tree]
 	seq       uint64
-	emittedNo uint64 // emissions so far
+	suspects  []uint64 // the newest root at each Suspect
+	emittedNo uint64   // emissions so far
 	done      []doneCounts
 	instant   []instant // trees that ended as they began
 	sampler   sampler
