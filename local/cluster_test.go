@@ -21,9 +21,7 @@ import (
 // clusterConf is a configuration with a free port for nimbus.
 func clusterConf(t *testing.T) *conf.Conf {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("STORM_CONF_DIR", t.TempDir())
-	c, err := conf.Load(conf.Options{Overrides: []string{"nimbus.thrift.port=0"}})
+	c, err := conf.Load(conf.Options{Overrides: []string{"nimbus.thrift.port=0"}, Dir: t.TempDir(), Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +60,7 @@ func dialCluster(t *testing.T, c *Cluster) *client.Client {
 }
 
 func TestHostedRun(t *testing.T) {
+	t.Parallel()
 	const n = 5000
 	var acks, seen tally
 	c := startCluster(t, ClusterOptions{Slots: 3})
@@ -89,6 +88,7 @@ func TestHostedRun(t *testing.T) {
 
 // What runs here is seen by clients, and ends when one of them kills it.
 func TestHostedRunIsSeenAndKilled(t *testing.T) {
+	t.Parallel()
 	var acks, seen tally
 	c := startCluster(t, ClusterOptions{Slots: 2})
 	defer closeCluster(t, c)
@@ -156,6 +156,7 @@ func (ended) Execute(storm.Tuple, *storm.BasicOutputCollector) error { return ni
 
 // A topology that cannot start is given up, and its last error is the reason.
 func TestHostedRunIsGivenUp(t *testing.T) {
+	t.Parallel()
 	var acks tally
 	b := storm.NewTopologyBuilder()
 	b.SetSpout("numbers", func() storm.Spout { return &numbers{n: 10, acks: &acks} }, 1)
@@ -178,6 +179,7 @@ func TestHostedRunIsGivenUp(t *testing.T) {
 
 // A cluster with a folder knows after a restart what was submitted before it.
 func TestDataOutlastsTheCluster(t *testing.T) {
+	t.Parallel()
 	var acks, seen tally
 	top := build(t, 1<<62, &acks, &seen)
 	program := storm.Program{Topologies: []storm.Definition{definition("kept", top)}}
