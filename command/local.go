@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,8 +64,7 @@ host, a free one if it is taken or 0.`,
 			if len(args) == 0 {
 				return e.runCluster(cmd, &f)
 			}
-			_, err := e.definition(args[0])
-			return err
+			return e.whichTopology(cmd, args)
 		},
 	}
 	f.register(cmd)
@@ -79,47 +77,19 @@ host, a free one if it is taken or 0.`,
 // localTopology is the command that runs d. shared are the flags that it gets
 // from `local`.
 func (e *env) localTopology(d storm.Definition, f *localFlags, shared *pflag.FlagSet) *cobra.Command {
-	own := flag.NewFlagSet(d.Name, flag.ContinueOnError)
-	build := d.Setup(own)
-	cmd := &cobra.Command{Use: d.Name, Short: d.Summary, Args: cobra.ArbitraryArgs}
-	if err := distinct(own, shared); err != nil {
-		cmd.RunE = func(*cobra.Command, []string) error { return fmt.Errorf("topology %q: %w", d.Name, err) }
-		return cmd
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("workers") && f.workers < 1 {
-			return usagef("--workers is %d; it must be at least 1", f.workers)
-		}
+	return e.perTopology(d, shared, &f.workers, func(ctx context.Context, made made) error {
 		base, top, err := f.layers()
 		if err != nil {
 			return err
 		}
-		instance, err := build(storm.Env{Args: args, Stdin: e.stdin})
+		instance, err := made.instance()
 		if err != nil {
 			return err
 		}
-		return e.runLocal(cmd.Context(), local.Options{
+		return e.runLocal(ctx, local.Options{
 			Name: d.Name, Instance: instance, Base: base, Conf: top, RunFor: f.runFor, MetricsAddr: f.metricsAddr,
 		}, f)
-	}
-	cmd.Flags().AddGoFlagSet(own)
-	mustComplete(completeChoices(cmd, own))
-	return cmd
-}
-
-// distinct refuses a flag of a topology that is taken.
-func distinct(own *flag.FlagSet, shared *pflag.FlagSet) error {
-	var err error
-	own.VisitAll(func(f *flag.Flag) {
-		taken := shared.Lookup(f.Name) != nil || f.Name == "help" || f.Name == "h"
-		if len(f.Name) == 1 {
-			taken = taken || shared.ShorthandLookup(f.Name) != nil
-		}
-		if taken {
-			err = fmt.Errorf("its Setup declares flag %q, which every topology has already; give it another name", f.Name)
-		}
 	})
-	return err
 }
 
 // layers are the configuration below and above the topology's own: storm.yaml,

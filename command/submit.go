@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,13 +46,7 @@ func (e *env) submit() *cobra.Command {
 Workers make the topology again with the same flags and arguments, so paths must
 hold on their hosts.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("which topology? %s topologies lists them", e.name)
-			}
-			_, err := e.definition(args[0])
-			return err
-		},
+		RunE: e.whichTopology,
 	}
 	f.register(cmd)
 	for _, d := range e.program.Topologies {
@@ -64,27 +56,13 @@ hold on their hosts.`,
 }
 
 func (e *env) submitTopology(d storm.Definition, f *submitFlags, shared *pflag.FlagSet) *cobra.Command {
-	own := flag.NewFlagSet(d.Name, flag.ContinueOnError)
-	build := d.Setup(own)
-	cmd := &cobra.Command{Use: d.Name, Short: d.Summary, Args: cobra.ArbitraryArgs}
-	if err := distinct(own, shared); err != nil {
-		cmd.RunE = func(*cobra.Command, []string) error { return fmt.Errorf("topology %q: %w", d.Name, err) }
-		return cmd
-	}
-	given := record(own)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("workers") && f.workers < 1 {
-			return usagef("--workers is %d; it must be at least 1", f.workers)
-		}
-		instance, err := build(storm.Env{Args: args, Stdin: e.stdin})
+	return e.perTopology(d, shared, &f.workers, func(ctx context.Context, made made) error {
+		instance, err := made.instance()
 		if err != nil {
 			return err
 		}
-		return e.send(cmd.Context(), d, instance, append(append(*given, "--"), args...), f)
-	}
-	cmd.Flags().AddGoFlagSet(own)
-	mustComplete(completeChoices(cmd, own))
-	return cmd
+		return e.send(ctx, d, instance, made.args, f)
+	})
 }
 
 // send submits an instance that was made with args.
@@ -153,44 +131,4 @@ func openSelf() (*os.File, error) {
 		return nil, fmt.Errorf("this program's own file: %w", err)
 	}
 	return file, nil
-}
-
-// record notes every flag that is set, as an argument that sets it again.
-func record(flags *flag.FlagSet) *[]string {
-	given := []string{}
-	flags.VisitAll(func(f *flag.Flag) {
-		f.Value = recorder{Value: f.Value, name: f.Name, given: &given}
-	})
-	return &given
-}
-
-// recorder is a flag's value with a memory.
-type recorder struct {
-	flag.Value
-	name  string
-	given *[]string
-}
-
-// Set implements flag.Value.
-func (r recorder) Set(text string) error {
-	if err := r.Value.Set(text); err != nil {
-		return err
-	}
-	*r.given = append(*r.given, "-"+r.name+"="+text)
-	return nil
-}
-
-// IsBoolFlag tells the flag package that the flag needs no value.
-func (r recorder) IsBoolFlag() bool {
-	b, ok := r.Value.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
-}
-
-// Choices are what the shell offers for the flag.
-func (r recorder) Choices() []string {
-	c, ok := r.Value.(interface{ Choices() []string })
-	if !ok {
-		return nil
-	}
-	return slices.Clone(c.Choices())
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/stormring/stormring/nimbus"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker"
-	"github.com/stormring/stormring/worker/monitor"
 )
 
 // aliveEvery is how often a run looks whether its topology is still wanted.
@@ -77,19 +76,14 @@ func (h *Hosted) Run(ctx context.Context) (Result, error) { return h.h.run(ctx) 
 func (h *hosted) run(ctx context.Context) (Result, error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if h.opts.MetricsAddr != "" {
-		addr, wait, err := monitor.Serve(life, h.opts.MetricsAddr, &h.watch, h.log)
-		if err != nil {
-			return Result{}, fmt.Errorf("metrics endpoint %s: %w", h.opts.MetricsAddr, err)
-		}
-		h.log.Info("metrics are served", "url", "http://"+addr.String()+"/metrics")
-		defer func() {
-			stop()
-			if err := wait(); err != nil {
-				h.log.Warn("metrics endpoint", "error", err)
-			}
-		}()
+	quiet, err := serveMetrics(life, h.opts, &h.watch, h.log)
+	if err != nil {
+		return Result{}, err
 	}
+	defer func() {
+		stop()
+		quiet()
+	}()
 	if err := h.submit(life); err != nil {
 		return Result{}, err
 	}

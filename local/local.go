@@ -141,19 +141,14 @@ func (t *Topology) Run(ctx context.Context) (Result, error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
-	if t.opts.MetricsAddr != "" {
-		addr, wait, err := monitor.Serve(life, t.opts.MetricsAddr, t, t.log)
-		if err != nil {
-			return Result{}, fmt.Errorf("metrics endpoint %s: %w", t.opts.MetricsAddr, err)
-		}
-		t.log.Info("metrics are served", "url", "http://"+addr.String()+"/metrics")
-		defer func() {
-			stop()
-			if err := wait(); err != nil {
-				t.log.Warn("metrics endpoint", "error", err)
-			}
-		}()
+	quiet, err := serveMetrics(life, t.opts, &t.watch, t.log)
+	if err != nil {
+		return Result{}, err
 	}
+	defer func() {
+		stop()
+		quiet()
+	}()
 	if err := t.listen(life); err != nil {
 		return Result{}, err
 	}
@@ -170,6 +165,24 @@ func (t *Topology) Run(ctx context.Context) (Result, error) {
 	defer t.mu.Unlock()
 	res.Restarts = t.failures
 	return res, t.fatal
+}
+
+// serveMetrics serves the metrics that opts ask for until ctx ends; wait waits
+// for that.
+func serveMetrics(ctx context.Context, opts Options, source monitor.Source, log *slog.Logger) (wait func(), err error) {
+	if opts.MetricsAddr == "" {
+		return func() {}, nil
+	}
+	addr, end, err := monitor.Serve(ctx, opts.MetricsAddr, source, log)
+	if err != nil {
+		return nil, fmt.Errorf("metrics endpoint %s: %w", opts.MetricsAddr, err)
+	}
+	log.Info("metrics are served", "url", "http://"+addr.String()+"/metrics")
+	return func() {
+		if err := end(); err != nil {
+			log.Warn("metrics endpoint", "error", err)
+		}
+	}, nil
 }
 
 // listen gives every slot an address, if there is anyone to talk to.

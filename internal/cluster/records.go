@@ -1,5 +1,7 @@
 package cluster
 
+import "fmt"
+
 // This file has what the coordination store keeps. Storm's own daemons and
 // tools read these records, so their content is Storm's; times are seconds
 // since 1970 unless a name says otherwise.
@@ -161,6 +163,6 @@ func (s Standing) String() string {
 	case Drained:
 		return "drained"
 	default:
-		return "unknown"
+		return fmt.Sprintf("Standing(%d)", uint8(s))
 	}
 }

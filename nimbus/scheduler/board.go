@@ -33,7 +33,7 @@ type sup struct {
 }
 
 // takes reports whether new workers may come.
-func (s *sup) takes() bool { return s.Standing == Open && !s.Blacklisted }
+func (s *sup) takes() bool { return s.Standing == cluster.Open && !s.Blacklisted }
 
 func (s *sup) isFree(port int) bool { return s.holder[port] == nil && !s.shut[port] && s.takes() }
 

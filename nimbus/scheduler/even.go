@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/stormring/stormring/internal/cluster"
 )
 
 // even gives t the number of workers that it wants, or what there is, and
@@ -82,7 +84,7 @@ func (b *board) unfit(t *topo, p *pool, have []worker, want int) []worker {
 func (b *board) drainEven(t *topo, p *pool) {
 	var leaving []worker
 	for _, w := range t.workers() {
-		if b.sups[w.ref.sup].Standing == Drained {
+		if b.sups[w.ref.sup].Standing == cluster.Drained {
 			leaving = append(leaving, w)
 		}
 	}

@@ -22,7 +22,7 @@ func ExampleSchedule() {
 		NowSecs: 1700000100,
 		Supervisors: []scheduler.Supervisor{
 			{ID: "s1", Host: "h1", Ports: []cluster.Port{6700}},
-			{ID: "s2", Host: "h2", Ports: []cluster.Port{6700, 6701}, Standing: scheduler.Cordoned},
+			{ID: "s2", Host: "h2", Ports: []cluster.Port{6700, 6701}, Standing: cluster.Cordoned},
 			{ID: "s3", Host: "h3", Ports: []cluster.Port{6700}},
 		},
 		Topologies: []scheduler.Topology{words},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/stormring/stormring/internal/cluster"
 )
 
 // machine is a host with its supervisors.
@@ -87,7 +89,7 @@ func (b *board) candidates(t *topo, machines []*machine) []*machine {
 		stays := false
 		for _, s := range m.sups {
 			stays = stays || hosting[s] > 0
-			if s.Standing != Drained {
+			if s.Standing != cluster.Drained {
 				m.mine += hosting[s]
 			}
 			for _, h := range s.holder {

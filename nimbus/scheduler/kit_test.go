@@ -22,8 +22,8 @@ func sv(n, ports int, change ...func(*Supervisor)) Supervisor {
 	return s
 }
 
-func cordoned(s *Supervisor)    { s.Standing = Cordoned }
-func drained(s *Supervisor)     { s.Standing = Drained }
+func cordoned(s *Supervisor)    { s.Standing = cluster.Cordoned }
+func drained(s *Supervisor)     { s.Standing = cluster.Drained }
 func blacklisted(s *Supervisor) { s.Blacklisted = true }
 
 func dead(ports ...cluster.Port) func(*Supervisor) {

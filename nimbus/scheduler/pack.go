@@ -62,7 +62,7 @@ func (b *board) drainPacked(t *topo) {
 	why := ""
 	for _, w := range t.workers() {
 		s := b.sups[w.ref.sup]
-		if s.Standing != Drained {
+		if s.Standing != cluster.Drained {
 			continue
 		}
 		before := make([]string, len(w.execs))

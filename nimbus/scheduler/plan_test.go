@@ -41,9 +41,6 @@ func TestPlanDetails(t *testing.T) {
 	if _, ok := p.Of("c"); ok {
 		t.Error("c is not in the snapshot but in the plan")
 	}
-	if Standing(7).String() != "Standing(7)" || Open.String() != "open" {
-		t.Error("Standing's names are wrong")
-	}
 }
 
 func TestMissingSlots(t *testing.T) {

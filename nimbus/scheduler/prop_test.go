@@ -21,7 +21,7 @@ func drawSnapshot(t *rapid.T) Snapshot {
 		u := sv(i, rapid.IntRange(0, 4).Draw(t, "ports"), has(float64(rapid.IntRange(0, 12).Draw(t, "mem")*100), float64(rapid.IntRange(0, 4).Draw(t, "cpu")*100)))
 		u.Host = fmt.Sprintf("h%d", rapid.IntRange(0, i).Draw(t, "host"))
 		u.Rack = fmt.Sprintf("r%d", rapid.IntRange(0, 2).Draw(t, "rack"))
-		u.Standing = Standing(max(0, rapid.IntRange(-5, 2).Draw(t, "standing")))
+		u.Standing = cluster.Standing(max(0, rapid.IntRange(-5, 2).Draw(t, "standing")))
 		u.Blacklisted = rapid.IntRange(0, 7).Draw(t, "blacklisted") == 0
 		u.Total.Generic = map[string]float64{"gpu": float64(rapid.IntRange(0, 3).Draw(t, "gpu"))}
 		for _, p := range u.Ports {
@@ -114,7 +114,7 @@ func violation(s Snapshot, p Plan) string {
 		}
 		for _, m := range tp.Moves {
 			u := sups[m.To.Supervisor]
-			if u.Standing != Open || u.Blacklisted || slices.Contains(u.Dead, m.To.Port) || slices.Contains(u.Used, m.To.Port) {
+			if u.Standing != cluster.Open || u.Blacklisted || slices.Contains(u.Dead, m.To.Port) || slices.Contains(u.Used, m.To.Port) {
 				return fmt.Sprintf("%s: %v is new in %v, which takes nothing new", t.ID, m.Executor, m.To)
 			}
 			if t.Strategy == ResourceAware {

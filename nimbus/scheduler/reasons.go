@@ -48,7 +48,7 @@ func (b *board) obstacles(t *topo) string {
 		switch {
 		case s.Blacklisted:
 			groups["blacklisted"] = append(groups["blacklisted"], s.Host)
-		case s.Standing != Open:
+		case s.Standing != cluster.Open:
 			groups[s.Standing.String()] = append(groups[s.Standing.String()], s.Host)
 		case s.pool != b.poolOf(t):
 			groups["reserved"] = append(groups["reserved"], s.Host)

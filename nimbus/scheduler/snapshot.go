@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
-
 	"github.com/stormring/stormring/internal/cluster"
 )
 
@@ -15,33 +13,6 @@ type Snapshot struct {
 	Supervisors []Supervisor
 	// Topologies are all that have or want slots.
 	Topologies []Topology
-}
-
-// Standing is what a supervisor's operator wants of it.
-type Standing uint8
-
-const (
-	// Open: it takes workers.
-	Open Standing = iota
-	// Cordoned: it takes no new ones and keeps those that it has.
-	Cordoned
-	// Drained: it takes no new ones, and those that it has move elsewhere
-	// while there is room.
-	Drained
-)
-
-// String is the standing as a person would say it.
-func (s Standing) String() string {
-	switch s {
-	case Open:
-		return "open"
-	case Cordoned:
-		return "cordoned"
-	case Drained:
-		return "drained"
-	default:
-		return fmt.Sprintf("Standing(%d)", uint8(s))
-	}
 }
 
 // Supervisor is what is known of a living supervisor.
@@ -59,7 +30,7 @@ type Supervisor struct {
 	// assigned there is placed anew.
 	Dead []cluster.Port
 	// Standing is the operator's word.
-	Standing Standing
+	Standing cluster.Standing
 	// Blacklisted: it failed too often. It is treated as if cordoned.
 	Blacklisted bool
 	// Total is what it has, for all its workers together.

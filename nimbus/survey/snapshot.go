@@ -82,11 +82,9 @@ func (w World) supervisor(id cluster.SupervisorID, assigned, dead map[cluster.Sl
 		ID: id, Host: k.Record.Host, Rack: k.Record.SchedulerMeta["rack"], Ports: k.Record.Ports,
 		Blacklisted: k.Blacklisted, Total: Total(k.Record.Resources),
 	}
-	switch {
-	case k.Standing == cluster.Drained:
-		out.Standing = scheduler.Drained
-	case k.Standing == cluster.Cordoned || !k.Present:
-		out.Standing = scheduler.Cordoned
+	out.Standing = k.Standing
+	if k.Standing == cluster.Open && !k.Present {
+		out.Standing = cluster.Cordoned
 	}
 	if k.Standin {
 		// What it has is not known; what runs there fits.
