@@ -1,6 +1,7 @@
 package clustertests
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -18,8 +19,8 @@ func TestZooKeeperLoad(t *testing.T) {
 			"supervisor.heartbeat.frequency.secs": "1", "nimbus.monitor.freq.secs": "1",
 		}})
 		var rates []float64
-		for _, size := range sizes {
-			c := r.countWords("words", newText(t, 20000), append([]string{"--set", "topology.max.spout.pending=1"}, size...)...)
+		for i, size := range sizes {
+			c := r.countWords(fmt.Sprint("words", i), newText(t, 20000), append([]string{"--set", "topology.max.spout.pending=1"}, size...)...)
 			c.flows(100)
 			from, begin := r.zk.writes(), time.Now()
 			<-time.After(window) // what happens in this time is the question

@@ -53,7 +53,7 @@ func TestTimes(t *testing.T) {
 			return took
 		})
 	})
-	c := r.countWords("words", endless, "--workers", "4")
+	c := r.countWords("words", endless, "--workers", "4", "--set", "topology.message.timeout.secs=30")
 	c.flows(500)
 	// Whichever worker dies, also one in which so many trees are under way that
 	// the spout has to wait for them: 32 are its limit.
