@@ -35,12 +35,13 @@ func (n *Nimbus) serve(ctx context.Context) (err error) {
 	t := &term{n: n, session: session, store: records.New(session, n.root)}
 	defer func() {
 		n.setTerm(nil)
-		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
+		// Each has its own time: a session that is not closed, because the latch
+		// has used it up, would live on, and its znode would be in the way of
+		// this nimbus's next one.
 		if t.latch != nil {
-			err = errors.Join(err, unlessGone(t.latch.Close(bye)))
+			err = errors.Join(err, bye(ctx, t.latch.Close))
 		}
-		err = errors.Join(err, unlessGone(session.Close(bye)))
+		err = errors.Join(err, bye(ctx, session.Close))
 	}()
 	if n.cfg.Replicator != nil {
 		t.copies = n.cfg.Replicator(t.store)
@@ -61,6 +62,13 @@ func (n *Nimbus) serve(ctx context.Context) (err error) {
 	defer cancel()
 	work.Go(func() { t.replicate(ctx) })
 	return t.follow(ctx)
+}
+
+// bye ends something within the time that a farewell may take, also after ctx.
+func bye(ctx context.Context, end func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	return unlessGone(end(ctx))
 }
 
 // unlessGone is err unless it only says that the session is over.
@@ -86,9 +94,9 @@ func (t *term) announce(ctx context.Context, leader bool) error {
 }
 
 // follow stands by, and reigns whenever it is elected. A session whose
-// connection is lost is kept for as long as it may live: with it this nimbus
-// leads again at once when the store is back, while a new one would have to
-// wait for the end of the old.
+// connection is lost is kept until a new one could be had: if the store comes
+// back before the session is over this nimbus leads again at once, while a new
+// one would have to wait for the end of the old.
 func (t *term) follow(ctx context.Context) error {
 	patience := t.n.cfg.Clock.NewTimer(t.session.Timeout())
 	defer patience.Stop()
@@ -113,11 +121,29 @@ func (t *term) follow(ctx context.Context) error {
 			return t.session.Err()
 		case <-t.latch.Changes():
 		case <-patience.C():
-			if _, _, err := t.session.Exists(ctx, t.n.root); err != nil {
+			if _, _, err := t.session.Exists(ctx, t.n.root); err == nil {
+				continue
+			} else if t.n.reachable(ctx) {
 				return err
 			}
+			patience.Reset(t.session.Timeout())
 		}
 	}
+}
+
+// reachable reports whether a new session can be had.
+func (n *Nimbus) reachable(ctx context.Context) bool {
+	timeout := n.cfg.Conf.Duration(conf.ZookeeperSessionTimeout)
+	soon, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	session, err := n.cfg.Coord.Open(soon, timeout)
+	if err != nil {
+		return false
+	}
+	if err := bye(ctx, session.Close); err != nil {
+		n.cfg.Logger.Debug("a session that was opened to see whether one can be", "error", err)
+	}
+	return true
 }
 
 // lead is one reign. It returns nil if that is over and the session is not.

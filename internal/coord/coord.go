@@ -49,7 +49,9 @@ type Lease interface {
 	Err() error
 	// Close ends the session: its ephemeral znodes are deleted, its watches
 	// lost. If the store cannot be reached the session is over for the client
-	// alone, and expires in the store. Closing again does nothing.
+	// alone, and expires in the store. The session is over for the client even
+	// if ctx is: a session that nobody wants must not live on. Closing again
+	// does nothing.
 	Close(ctx context.Context) error
 }
 

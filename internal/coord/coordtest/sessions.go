@@ -1,6 +1,7 @@
 package coordtest
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 var sessions = []contract{
 	{"open", testOpen},
 	{"close removes ephemerals", testClose},
+	{"close without time ends all the same", testHastyClose},
 	{"expiry removes ephemerals", testExpiry},
 	{"an ended session does nothing more", testEnded},
 	{"watches are lost with their session", testWatchesLost},
@@ -64,6 +66,20 @@ func testClose(w *world) {
 	testEnd(w, a, b, func() { w.ok(a.Close(w.Context())) })
 	w.over(a, coord.ErrSessionClosed)
 	w.ok(a.Close(w.Context()))
+}
+
+// testHastyClose: whoever closes a session has no use for it any more, even if it
+// cannot wait for the end.
+func testHastyClose(w *world) {
+	a, b := w.open(), w.open()
+	testEnd(w, a, b, func() {
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if err := a.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			w.Errorf("close: %v", err)
+		}
+		w.over(a, coord.ErrSessionClosed)
+	})
 }
 
 func testExpiry(w *world) {

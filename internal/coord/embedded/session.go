@@ -43,11 +43,8 @@ func (c *session) Err() error {
 	return c.err
 }
 
-func (c *session) Close(ctx context.Context) error {
+func (c *session) Close(context.Context) error {
 	s := c.server
-	if err := ctx.Err(); err != nil {
-		return coord.Failed("close", "", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.err != nil {
