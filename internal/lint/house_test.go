@@ -85,7 +85,7 @@ var house = []room{
 	{path: "worker/queue", kind: adapter},
 	{path: "worker/transport", kind: adapter},
 	{path: "worker/monitor", kind: adapter},
-	{path: "multilang/...", kind: adapter},
+	{path: "multilang/...", kind: adapter, tests: "local"},
 	{path: "sr3/store", kind: adapter, just: "sr3/...", by: ring},
 	{path: "sr3/transport", kind: adapter, just: "sr3/...", by: ring},
 	{path: "thrift", kind: adapter},

@@ -2,28 +2,40 @@ package process
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/layout"
+	"github.com/stormring/stormring/multilang"
 	"github.com/stormring/stormring/storm"
 )
+
+// resourcesDir is where a topology's jar has the files of shell components.
+const resourcesDir = "resources"
 
 // code finds components in a program: in its definitions, which are made again
 // as they were for the submission, and in its registry.
 type code struct {
-	program storm.Program
-	args    []string
+	program  storm.Program
+	topology cluster.Topology
+	// resources is where shell components run.
+	resources string
+	args      []string
 
 	mu   sync.Mutex
 	made map[string]func() (*storm.Topology, error)
 }
 
-func newCode(cfg Config, settings storm.Config) *code {
+func newCode(cfg Config, topology cluster.Topology, settings storm.Config) *code {
 	args, _ := conf.TopologyArgs.Get(settings) // not there: it takes none
-	c := &code{program: cfg.Program, args: args, made: map[string]func() (*storm.Topology, error){}}
+	c := &code{
+		program: cfg.Program, topology: topology, resources: filepath.Join(cfg.Code, resourcesDir),
+		args: args, made: map[string]func() (*storm.Topology, error){},
+	}
 	for name, t := range cfg.Made {
 		c.made[name] = func() (*storm.Topology, error) { return t, nil }
 	}
@@ -33,8 +45,10 @@ func newCode(cfg Config, settings storm.Config) *code {
 // Spout implements layout.Code.
 func (c *code) Spout(id string, o cluster.Object) func() (storm.Spout, error) {
 	switch {
+	case o.Shell != nil:
+		return func() (storm.Spout, error) { return multilang.NewSpout(c.shell(id, o.Shell)), nil }
 	case o.Class == nil:
-		return func() (storm.Spout, error) { return nil, cannotRun(id, o) }
+		return func() (storm.Spout, error) { return nil, cannotRun(id) }
 	case strings.HasPrefix(o.Class.Name, layout.GoPrefix):
 		return func() (storm.Spout, error) {
 			made, err := c.component(id, o.Class)
@@ -54,8 +68,10 @@ func (c *code) Spout(id string, o cluster.Object) func() (storm.Spout, error) {
 // Bolt implements layout.Code.
 func (c *code) Bolt(id string, o cluster.Object) func() (storm.Bolt, error) {
 	switch {
+	case o.Shell != nil:
+		return func() (storm.Bolt, error) { return multilang.NewBolt(c.shell(id, o.Shell)), nil }
 	case o.Class == nil:
-		return func() (storm.Bolt, error) { return nil, cannotRun(id, o) }
+		return func() (storm.Bolt, error) { return nil, cannotRun(id) }
 	case strings.HasPrefix(o.Class.Name, layout.GoPrefix):
 		return func() (storm.Bolt, error) {
 			made, err := c.component(id, o.Class)
@@ -146,10 +162,22 @@ func values(args []any) []storm.Value {
 	return out
 }
 
-// cannotRun says why a component cannot run here.
-func cannotRun(id string, o cluster.Object) error {
-	if o.Shell != nil {
-		return fmt.Errorf("component %q is the program %q; multilang components are not run yet", id, o.Shell.Command)
+// shell is a component in another language. Its command gets its script as a
+// single argument, as in Storm; a topology without resources runs where its
+// other files are.
+func (c *code) shell(id string, s *cluster.Shell) multilang.Spec {
+	dir := c.resources
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = filepath.Dir(dir)
 	}
+	argv := []string{s.Command}
+	if s.Script != "" {
+		argv = append(argv, s.Script)
+	}
+	return multilang.Spec{Argv: argv, Dir: dir, Streams: c.topology.Components[id].Streams}
+}
+
+// cannotRun says why a component cannot run here.
+func cannotRun(id string) error {
 	return fmt.Errorf("component %q is an object of Java, which is not run yet", id)
 }

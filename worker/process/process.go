@@ -143,7 +143,7 @@ func load(cfg Config) (*process, error) {
 	settings := storm.Config{}
 	maps.Copy(settings, cfg.Base)
 	maps.Copy(settings, own)
-	runnable, err := layout.Resolve(topology, newCode(cfg, settings))
+	runnable, err := layout.Resolve(topology, newCode(cfg, topology, settings))
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: %w", cfg.Topology, err)
 	}

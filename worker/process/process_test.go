@@ -266,12 +266,12 @@ func TestLastWords(t *testing.T) {
 	d := greeter(nil)
 	top, settings := prepare(t, d)
 	c := top.Components["print"]
-	c.Object = cluster.Object{Shell: &cluster.Shell{Command: "python3", Script: "x.py"}}
+	c.Object = cluster.Object{Serialized: []byte{0xac, 0xed}}
 	top.Components["print"] = c
 	s, port, end := runAt(t, d, top, settings)
 	s.orders <- orders(t, cluster.StatusActive, top, settings, port)
 	p := within(t, s.pulses, "last words", func(p cluster.Pulse) bool { return p.Failure != "" })
-	if !strings.Contains(p.Failure, `component "print" is the program "python3"; multilang components are not run yet`) {
+	if !strings.Contains(p.Failure, `component "print" is an object of Java, which is not run yet`) {
 		t.Errorf("failure %q", p.Failure)
 	}
 	if err := end(); err == nil {

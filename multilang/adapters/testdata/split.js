@@ -1,0 +1,12 @@
+'use strict';
+
+const {BasicBolt} = require('./stormring');
+
+class Split extends BasicBolt {
+  process(tup, done) {
+    for (const word of tup.values[0].split(' ')) this.emit({tuple: [word], anchorTupleId: tup.id});
+    done();
+  }
+}
+
+new Split().run();

@@ -1,0 +1,387 @@
+package multilang
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stormring/stormring/multilang/protocol"
+	"github.com/stormring/stormring/storm"
+)
+
+// ShellBolt is a bolt in another language.
+type ShellBolt struct {
+	task
+	out   *storm.OutputCollector
+	state State
+	// pending are the inputs that the child has not settled, old those of them
+	// that are older than a turn, which are forgotten at the next.
+	pending, old map[uint64]input
+	turn         time.Time
+	refs         uint64
+	ticks        []uint64 // that the child has, oldest first
+	anchors      []storm.Tuple
+	checkpoint   *checkpoint
+}
+
+var (
+	_ storm.Bolt       = (*ShellBolt)(nil)
+	_ storm.Configured = (*ShellBolt)(nil)
+)
+
+// input is a tuple that a child has. Of its values nothing is kept.
+type input struct {
+	tuple storm.Tuple
+	epoch uint64 // of the outbox
+	over  bool   // it was failed; the child does not know
+}
+
+// keptTicks is how many ticks a child may have. Children need not ack them.
+const keptTicks = 64
+
+// NewBolt makes a bolt whose tasks run the processes that s describes.
+func NewBolt(s Spec) *ShellBolt {
+	b := &ShellBolt{pending: map[uint64]input{}}
+	b.sh.spec = s
+	b.sh.beats = true
+	return b
+}
+
+// DeclareOutputFields implements storm.Bolt.
+func (b *ShellBolt) DeclareOutputFields(d *storm.OutputFieldsDeclarer) { b.sh.spec.declare(d) }
+
+// ComponentConfiguration implements storm.Configured.
+func (b *ShellBolt) ComponentConfiguration() storm.Config { return b.sh.spec.Conf }
+
+// Prepare implements storm.Bolt. It returns when the first process has answered
+// the handshake; the error is that of a process that cannot be started.
+func (b *ShellBolt) Prepare(ctx *storm.TopologyContext, out *storm.OutputCollector) error {
+	b.out = out
+	b.turn = time.Now()
+	makeState := b.sh.spec.State
+	if makeState == nil {
+		makeState = func(*storm.TopologyContext) (State, error) { return NewMemory(), nil }
+	}
+	var err error
+	if b.state, err = makeState(ctx); err != nil {
+		return fmt.Errorf("the state of task %d: %w", ctx.Task(), err)
+	}
+	return b.begin(ctx, b, out.Do, out.ReportError)
+}
+
+// Execute implements storm.Bolt. It waits while the child has as many tuples as
+// it may.
+func (b *ShellBolt) Execute(t storm.Tuple) error {
+	if err := b.look(); err != nil {
+		return err
+	}
+	for b.child == nil || b.child.out.full() {
+		stopping, err := b.wait()
+		if err != nil {
+			return err
+		}
+		if stopping {
+			b.out.Fail(&t)
+			return nil
+		}
+	}
+	b.refs++
+	ref, tick := b.refs, t.IsTick()
+	out := b.child.out
+	out.mu.Lock()
+	rest, err := out.enc.Tuple(out.rest, ref, &t)
+	if err == nil {
+		out.rest = rest
+		out.after++
+		out.rouse()
+	}
+	epoch := out.epoch
+	out.mu.Unlock()
+	if err != nil {
+		b.report(fmt.Errorf("the tuple %s cannot be sent to the child: %w", b.describeInput(&t), nameField(err, t.Fields())))
+		b.out.Fail(&t)
+		return nil
+	}
+	t.SetValues(nil)
+	b.pending[ref] = input{tuple: t, epoch: epoch}
+	if tick {
+		b.forgetTicks(ref)
+	}
+	return nil
+}
+
+// Cleanup implements storm.Bolt. It returns when the process is gone.
+func (b *ShellBolt) Cleanup() error {
+	b.sh.close()
+	return nil
+}
+
+func (b *ShellBolt) describeInput(t *storm.Tuple) string {
+	return fmt.Sprintf("from component %q, stream %q", t.SourceComponent(), t.SourceStream())
+}
+
+// nameField gives a value that cannot be carried the name of its field.
+func nameField(err error, fields storm.Fields) error {
+	f, ok := errors.AsType[*protocol.FieldError](err)
+	if !ok || f.Index >= len(fields) {
+		return err
+	}
+	return fmt.Errorf("field %q: %s", fields[f.Index], f.Reason)
+}
+
+func (b *ShellBolt) forgetTicks(ref uint64) {
+	b.ticks = append(b.ticks, ref)
+	if len(b.ticks) > keptTicks {
+		b.take(b.ticks[0])
+		b.ticks = b.ticks[1:]
+	}
+}
+
+// take removes an input that is settled.
+func (b *ShellBolt) take(ref uint64) (input, bool) {
+	in, ok := b.pending[ref]
+	if ok {
+		delete(b.pending, ref)
+	} else if in, ok = b.old[ref]; ok {
+		delete(b.old, ref)
+	}
+	if ok && b.child != nil {
+		out := b.child.out
+		out.mu.Lock()
+		out.settled(in.epoch)
+		out.mu.Unlock()
+	}
+	return in, ok
+}
+
+func (b *ShellBolt) find(ref uint64) (*storm.Tuple, bool) {
+	in, ok := b.pending[ref]
+	if !ok {
+		in, ok = b.old[ref]
+	}
+	if !ok || in.over {
+		return nil, false
+	}
+	return &in.tuple, true
+}
+
+// rotate forgets the inputs that have timed out long ago.
+func (b *ShellBolt) rotate() {
+	forget := b.sh.set.forget
+	if forget <= 0 || time.Since(b.turn) < forget {
+		return
+	}
+	b.turn = time.Now()
+	for ref := range b.old {
+		b.take(ref)
+	}
+	b.old, b.pending = b.pending, map[uint64]input{}
+}
+
+// message implements speaker.
+func (b *ShellBolt) message(m *protocol.Message) {
+	switch m.Kind {
+	case protocol.Emit:
+		b.emit(m)
+	case protocol.Ack, protocol.Fail:
+		b.settle(m)
+	case protocol.State:
+		b.serve(m)
+	case protocol.Checkpointed:
+		b.checkpointed(m)
+	default:
+		b.common(m)
+	}
+}
+
+// settle acks or fails an input.
+func (b *ShellBolt) settle(m *protocol.Message) {
+	if m.Err != nil {
+		b.misunderstood(m)
+		return
+	}
+	in, ok := b.take(m.Ref)
+	switch {
+	case ok && in.over:
+	case ok && m.Kind == protocol.Ack:
+		b.out.Ack(&in.tuple)
+	case ok:
+		b.out.Fail(&in.tuple)
+	case m.Ref == 0 || m.Ref > b.refs:
+		b.complain(fmt.Errorf("the child sent %s of %s, which is the id of no input", m.Kind, m.ID))
+	default:
+		b.log.Debug("a child settled an input that is settled or was forgotten", "id", m.Ref, "how", m.Kind.String())
+	}
+}
+
+// emit emits a tuple of the child's. If it cannot be, its anchors fail.
+func (b *ShellBolt) emit(m *protocol.Message) {
+	err := m.Err
+	var tasks []storm.TaskID
+	if err == nil {
+		tasks, err = b.tryEmit(m)
+	} else {
+		err = b.nameOutput(err, m.Stream)
+	}
+	if err != nil {
+		b.complain(fmt.Errorf("the child's tuple for stream %q cannot be emitted, so its anchors fail: %w", m.Stream, err))
+		for _, ref := range m.Anchors {
+			b.failInput(ref)
+		}
+	}
+	if m.NeedTaskIDs && !m.Direct {
+		b.answerTasks(tasks)
+	}
+}
+
+// failInput fails an input that the child still has.
+func (b *ShellBolt) failInput(ref uint64) {
+	for _, inputs := range []map[uint64]input{b.pending, b.old} {
+		if in, ok := inputs[ref]; ok && !in.over {
+			b.out.Fail(&in.tuple)
+			in.over = true
+			inputs[ref] = in
+		}
+	}
+}
+
+func (b *ShellBolt) tryEmit(m *protocol.Message) (tasks []storm.TaskID, err error) {
+	defer func() { err = usage(recover(), err) }()
+	var anchor *storm.Tuple
+	b.anchors = b.anchors[:0]
+	for _, ref := range m.Anchors {
+		t, ok := b.find(ref)
+		if !ok {
+			if ref > b.refs {
+				return nil, fmt.Errorf("anchor %d is the id of no input", ref)
+			}
+			continue // its tree has ended, and needs to wait for nothing
+		}
+		anchor = t
+		b.anchors = append(b.anchors, *t)
+	}
+	switch {
+	case m.Direct && len(b.anchors) > 1:
+		b.out.EmitDirectAnchors(m.Task, m.Stream, b.anchors, m.Tuple...)
+	case m.Direct:
+		b.out.EmitDirect(m.Task, m.Stream, anchor, m.Tuple...)
+	case len(b.anchors) > 1:
+		return b.out.EmitAnchors(m.Stream, b.anchors, m.Tuple...), nil
+	default:
+		return b.out.EmitStream(m.Stream, anchor, m.Tuple...), nil
+	}
+	return nil, nil
+}
+
+// usage makes what was recovered an error if it was a mistake of the child.
+func usage(recovered any, err error) error {
+	switch r := recovered.(type) {
+	case nil:
+		return err
+	case *storm.UsageError:
+		return r
+	default:
+		panic(r)
+	}
+}
+
+// serve does what a child wants of its state.
+func (b *ShellBolt) serve(m *protocol.Message) {
+	if m.Err != nil {
+		b.misunderstood(m)
+		return
+	}
+	var (
+		err   error
+		v     storm.Value
+		found bool
+	)
+	switch m.Op {
+	case protocol.StateGet:
+		v, found, err = b.state.Get(m.Name)
+	case protocol.StatePut:
+		err = b.state.Put(m.Name, m.Value)
+	case protocol.StateDelete:
+		err = b.state.Delete(m.Name)
+	}
+	if err != nil {
+		b.child.doom(fmt.Errorf("its state: %w", err))
+		return
+	}
+	if m.Op == protocol.StateGet {
+		reply := map[string]storm.Value{"state": storm.String(m.Name), "found": storm.Bool(found), "value": v}
+		if err := b.answer(reply); err != nil {
+			b.child.doom(fmt.Errorf("the value of key %q cannot be sent to it: %w", m.Name, err))
+		}
+	}
+}
+
+// checkpoint is one that the child was asked for.
+type checkpoint struct {
+	txID int64
+	done func(error)
+}
+
+var (
+	errNoState    = errors.New("the child does not keep state, or there is none")
+	errCheckpoint = errors.New("another checkpoint came before the child had done this one")
+)
+
+// Checkpoint asks the child, behind all its inputs so far, to do action, such as
+// "prepare" or "commit", for transaction txID. done is called on the goroutine
+// of the task when the child has, or with an error. Call it from there.
+func (b *ShellBolt) Checkpoint(action string, txID int64, done func(error)) {
+	if b.child == nil || !b.child.has(featureState) {
+		done(errNoState)
+		return
+	}
+	b.endCheckpoint(errCheckpoint)
+	b.checkpoint = &checkpoint{txID: txID, done: done}
+	request := map[string]storm.Value{"checkpoint": storm.String(action), "txid": storm.Int(txID)}
+	out := b.child.out
+	if err := out.send(false, func(dst []byte) ([]byte, error) { return out.enc.Object(dst, request) }); err != nil {
+		b.endCheckpoint(err)
+	}
+}
+
+func (b *ShellBolt) checkpointed(m *protocol.Message) {
+	switch {
+	case m.Err != nil:
+		b.misunderstood(m)
+	case b.checkpoint != nil && b.checkpoint.txID == m.TxID:
+		b.endCheckpoint(nil)
+	}
+}
+
+func (b *ShellBolt) endCheckpoint(err error) {
+	if c := b.checkpoint; c != nil {
+		b.checkpoint = nil
+		c.done(err)
+	}
+}
+
+// started implements speaker.
+func (b *ShellBolt) started() {}
+
+// lost implements speaker: it fails all that the child had.
+func (b *ShellBolt) lost(err error) {
+	n := len(b.pending) + len(b.old)
+	for _, inputs := range []map[uint64]input{b.old, b.pending} {
+		for _, ref := range slices.Sorted(maps.Keys(inputs)) {
+			if in := inputs[ref]; !in.over {
+				b.out.Fail(&in.tuple)
+			}
+		}
+	}
+	b.pending, b.old, b.ticks = map[uint64]input{}, nil, nil
+	b.endCheckpoint(err)
+	if n > 0 {
+		b.log.Info("the tuples that a child had were failed", slog.Int("tuples", n))
+	}
+}
+
+// turned implements speaker.
+func (b *ShellBolt) turned() { b.rotate() }

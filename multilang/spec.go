@@ -1,0 +1,148 @@
+package multilang
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stormring/stormring/multilang/protocol"
+	"github.com/stormring/stormring/storm"
+)
+
+// Settings of our own, which a topology's or a component's configuration may
+// hold.
+const (
+	// ConfStrict makes text on a child's standard output that is no message, and
+	// messages that cannot be used, the end of the child. Default false: they
+	// are logged and counted.
+	ConfStrict storm.Key[bool] = "stormring.multilang.strict"
+	// ConfMaxRestarts is how often a child is started again before the error
+	// is final and the worker ends. A child that has run for a minute begins
+	// to count anew. Default 8.
+	ConfMaxRestarts storm.Key[int] = "stormring.multilang.max.restarts"
+	// ConfMaxMessageBytes is how large a message of a child may be. Default
+	// 64 MiB.
+	ConfMaxMessageBytes storm.Key[int] = "stormring.multilang.max.message.bytes"
+	// ConfStartTimeoutSecs is how long a child may be silent, on standard error
+	// too, before it has answered the handshake. Default four times
+	// topology.subprocess.timeout.secs.
+	ConfStartTimeoutSecs storm.Key[int] = "stormring.multilang.start.timeout.secs"
+)
+
+// Spec is a shell component: how to start its processes, and what it declares.
+type Spec struct {
+	// Argv is the program and its arguments.
+	Argv []string
+	// Dir is where it runs: the resources of the topology. "" is where the
+	// worker runs.
+	Dir string
+	// Env are variables beside those of the worker, as in "NAME=value".
+	Env []string
+	// PIDDir is where each child leaves a file named after its process id. If
+	// it is "" there is one for each task while it runs.
+	PIDDir string
+	// Streams are what the component declares.
+	Streams map[string]storm.StreamSpec
+	// Conf is what the component sets beside the topology's configuration.
+	Conf storm.Config
+	// State makes the state of a task for children that ask for it. Nil is
+	// NewMemory: a state that lives as long as the task.
+	State func(ctx *storm.TopologyContext) (State, error)
+	// OnMetric, if set, is called with what children report as metrics, on the
+	// goroutine of the task. Otherwise they are logged for debugging.
+	OnMetric func(name string, value storm.Value)
+
+	// tune is for tests.
+	tune func(*settings)
+}
+
+func (s *Spec) declare(d *storm.OutputFieldsDeclarer) {
+	for id, stream := range s.Streams {
+		if stream.Direct {
+			d.DeclareDirectStream(id, stream.Fields...)
+		} else {
+			d.DeclareStream(id, stream.Fields...)
+		}
+	}
+}
+
+// settings are what the configuration says.
+type settings struct {
+	codec       protocol.Codec
+	maxPending  int
+	timeout     time.Duration // of silence
+	start       time.Duration // of silence before the handshake
+	heartbeat   time.Duration // between two
+	maxMessage  int
+	maxRestarts int
+	firstTries  int // as long as no handshake was completed
+	backoff     time.Duration
+	maxBackoff  time.Duration
+	healthy     time.Duration // after which restarts are counted anew
+	grace       time.Duration // for an orderly end
+	forget      time.Duration // after which an input that was not settled is; 0 is never
+	strict      bool
+}
+
+func readSettings(conf storm.Config) (settings, error) {
+	s := settings{
+		maxPending: 100, timeout: 30 * time.Second, heartbeat: time.Second, maxMessage: 64 << 20, maxRestarts: 8,
+		firstTries: 3, backoff: 50 * time.Millisecond, maxBackoff: 5 * time.Second, healthy: time.Minute,
+		grace: time.Second, forget: 2 * time.Minute,
+	}
+	var errs []error
+	number(conf, storm.ConfTopologyShellboltMaxPending, 1, &s.maxPending, &errs)
+	number(conf, ConfMaxMessageBytes, 1024, &s.maxMessage, &errs)
+	number(conf, ConfMaxRestarts, 0, &s.maxRestarts, &errs)
+	secs := 30
+	number(conf, "supervisor.worker.timeout.secs", 1, &secs, &errs)
+	number(conf, storm.ConfTopologySubprocessTimeoutSecs, 1, &secs, &errs)
+	s.timeout = time.Duration(secs) * time.Second
+	secs *= 4
+	number(conf, ConfStartTimeoutSecs, 1, &secs, &errs)
+	s.start = time.Duration(secs) * time.Second
+	secs = 30
+	number(conf, storm.ConfTopologyMessageTimeoutSecs, 1, &secs, &errs)
+	s.forget = 4 * time.Duration(secs) * time.Second
+	if on, ok := storm.ConfTopologyEnableMessageTimeouts.Get(conf); ok && !on {
+		s.forget = 0
+	}
+	s.strict, _ = ConfStrict.Get(conf)
+	name, _ := storm.ConfTopologyMultilangSerializer.Get(conf)
+	var err error
+	if s.codec, err = codecOf(name); err != nil {
+		errs = append(errs, err)
+	}
+	return s, errors.Join(errs...)
+}
+
+// number reads a setting that must not be less than least.
+func number(conf storm.Config, key storm.Key[int], least int, to *int, errs *[]error) {
+	v := conf[string(key)]
+	if v == nil {
+		return
+	}
+	n, err := key.Parse(v)
+	switch {
+	case err != nil:
+		*errs = append(*errs, err)
+	case n < least:
+		*errs = append(*errs, fmt.Errorf("%s is %d, has to be at least %d", string(key), n, least))
+	default:
+		*to = n
+	}
+}
+
+// codecOf is the encoding that topology.multilang.serializer names: by the
+// classes of Storm, Pyleus and streamparse, or just json or msgpack.
+func codecOf(name string) (protocol.Codec, error) {
+	class := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	switch {
+	case class == "", strings.HasPrefix(class, "json"):
+		return protocol.JSON{}, nil
+	case strings.HasPrefix(class, "msgpack"), strings.HasPrefix(class, "messagepack"):
+		return protocol.Msgpack{}, nil
+	}
+	return nil, fmt.Errorf("topology.multilang.serializer is %q; json and msgpack are known", name)
+}
