@@ -48,11 +48,12 @@ func TestCommands28(t *testing.T) {
 	testLogLevels(t, c, d, got.id)
 	testCredentials(t, c, d)
 	testReadings(t, c)
-	if !isReference() {
-		// As long as shell components are not run, users are told so.
-		await(t, "get-errors says why no worker stays", func() bool {
-			return strings.Contains(d.run(t, storm+"GetErrors", "words").ok(t).printed(), "multilang components are not run yet")
-		})
+	executed := regexp.MustCompile(`executed:\{[^>]*GlobalStreamId\(componentId:words, streamId:default\)=[1-9]`)
+	await(t, "Python's bolt counts what Python's spout emits", func() bool {
+		return executed.MatchString(d.run(t, program+"Ask", "getTopologyInfoByName", "words").ok(t).out)
+	})
+	if errors := d.run(t, storm+"GetErrors", "words").ok(t).printed(); strings.Contains(errors, "Traceback") {
+		t.Errorf("errors: %s", errors)
 	}
 
 	c.run(t, storm+"KillTopology", "words", "-w", "1").ok(t, " - Killed topology: words\n")
