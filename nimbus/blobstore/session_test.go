@@ -195,9 +195,13 @@ func TestOneCreatorWins(t *testing.T) {
 	const n = 8
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
-	for i := range n {
-		id, err := s.BeginCreate("k", Meta{}, Self())
+	var ids [n]string
+	for i := range ids {
+		var err error
+		ids[i], err = s.BeginCreate("k", Meta{}, Self())
 		noErr(t, err)
+	}
+	for i, id := range ids {
 		wg.Go(func() {
 			err := s.UploadChunk(id, fmt.Appendf(nil, "of %d", i))
 			if err == nil {
