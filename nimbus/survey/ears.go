@@ -77,8 +77,9 @@ func (e *Ears) Look(now int64, signs map[cluster.SupervisorID]Sign, mentioned ma
 		h.sign, h.standin = s, false
 	}
 	for id, record := range mentioned {
-		if e.sups[id] == nil {
-			h := e.of(id)
+		// A report may have come before its znode: after a change of leader both
+		// come anew, in any order.
+		if h := e.of(id); h.at == 0 {
 			h.standin, h.at, h.sign.Record = true, max(e.start, 1), record
 		}
 	}

@@ -47,6 +47,7 @@ func TestWhoLives(t *testing.T) {
 		"a restart":         {{100, look(signs(1, "a"), a), "[]", "a"}, {150, look(nil, a), "[]", "a-"}, {155, look(signs(9, "a"), a), "[]", "a"}, {214, look(signs(9, "a"), a), "[]", "a"}},
 		"only mentioned":    {{100, look(nil, a), "[]", "a?"}, {160, look(nil, a), "[]", "a?"}, {161, look(nil, a), "[a]", ""}, {170, look(nil, a), "[]", ""}},
 		"first mentioned":   {{100, look(nil, a), "[]", "a?"}, {110, look(signs(1, "a"), a), "[]", "a"}},
+		"reports first":     {{100, report("a"), "[]", ""}, {100, look(nil, a), "[]", "a?"}, {110, look(signs(1, "a"), a), "[]", "a"}},
 		"never seen":        {{100, report("x"), "[]", ""}, {101, look(nil, nil), "[]", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
