@@ -11,6 +11,7 @@ import (
 
 	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/internal/coord"
 	"github.com/stormring/stormring/nimbus/client"
 )
 
@@ -54,11 +55,7 @@ storm.local.hostname.`, runNimbus)
 }
 
 func runNimbus(ctx context.Context, c *conf.Conf, log *slog.Logger) error {
-	host, err := daemon.Host(c)
-	if err != nil {
-		return err
-	}
-	store, err := daemon.ZooKeeper(c, log)
+	host, store, err := surroundings(c, log)
 	if err != nil {
 		return err
 	}
@@ -83,11 +80,7 @@ storm.zookeeper.servers, nimbus.seeds, storm.local.hostname.`, runSupervisor)
 }
 
 func runSupervisor(ctx context.Context, c *conf.Conf, log *slog.Logger) error {
-	host, err := daemon.Host(c)
-	if err != nil {
-		return err
-	}
-	store, err := daemon.ZooKeeper(c, log)
+	host, store, err := surroundings(c, log)
 	if err != nil {
 		return err
 	}
@@ -102,6 +95,16 @@ func runSupervisor(ctx context.Context, c *conf.Conf, log *slog.Logger) error {
 		Conf: c, Listener: ln, Host: host, Coord: store, Leader: daemon.Remote{Client: nimbus},
 		Dir: c.String(conf.StormLocalDir), LogDir: daemon.LogDir(c), Logger: log, Version: readVersion().Version,
 	}.Run(ctx)
+}
+
+// surroundings are what every daemon needs: this host's name, and the
+// coordination store.
+func surroundings(c *conf.Conf, log *slog.Logger) (host string, store coord.Opener, err error) {
+	if host, err = daemon.Host(c); err != nil {
+		return "", nil, err
+	}
+	store, err = daemon.ZooKeeper(c, log)
+	return host, store, err
 }
 
 // listen opens a port of this host; key says where it is set.

@@ -22,9 +22,7 @@ import (
 const aliveEvery = 500 * time.Millisecond
 
 // Hosted is a topology on a Cluster whose workers this process can look at.
-type Hosted struct{ h *hosted }
-
-type hosted struct {
+type Hosted struct {
 	cluster *Cluster
 	opts    Options
 	log     *slog.Logger
@@ -47,14 +45,14 @@ func (c *Cluster) Host(opts Options) (*Hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{
+	h := &Hosted{
 		cluster: c, opts: opts, log: l.log, layout: l.layout, at: map[cluster.Port]*post{},
 		began: map[cluster.Port]time.Time{}, over: make(chan struct{}),
 	}
 	h.watch = l.watch
 	h.ended, h.restarts, h.setActive = h.over, h.restarted, h.deactivate
 	c.inside.host(h)
-	return &Hosted{h}, nil
+	return h, nil
 }
 
 // Workers is how many workers opts will have.
@@ -66,14 +64,9 @@ func Workers(opts Options) (int, error) {
 	return len(t.slots), nil
 }
 
-// Progress reads the state of the run. It may be called at any time.
-func (h *Hosted) Progress() Progress { return h.h.Progress() }
-
 // Run submits the topology and runs it as Topology.Run does; it also ends when
 // a client has killed it.
-func (h *Hosted) Run(ctx context.Context) (Result, error) { return h.h.run(ctx) }
-
-func (h *hosted) run(ctx context.Context) (Result, error) {
+func (h *Hosted) Run(ctx context.Context) (Result, error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	quiet, err := serveMetrics(life, h.opts, &h.watch, h.log)
@@ -103,7 +96,7 @@ func (h *hosted) run(ctx context.Context) (Result, error) {
 	return res, h.fatal
 }
 
-func (h *hosted) submit(ctx context.Context) error {
+func (h *Hosted) submit(ctx context.Context) error {
 	topology, err := layout.Describe(h.opts.Instance.Topology, h.opts.Name)
 	if err != nil {
 		return err
@@ -120,7 +113,7 @@ func (h *hosted) submit(ctx context.Context) error {
 }
 
 // lookAfter ends the run when there is no topology or no cluster any more.
-func (h *hosted) lookAfter(ctx context.Context) {
+func (h *Hosted) lookAfter(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
 	for {
@@ -141,7 +134,7 @@ func (h *hosted) lookAfter(ctx context.Context) {
 }
 
 // deactivate silences the spouts; active is always false.
-func (h *hosted) deactivate(bool) {
+func (h *Hosted) deactivate(bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := h.cluster.nimbus.Deactivate(ctx, h.opts.Name); err != nil {
@@ -153,7 +146,7 @@ func (h *hosted) deactivate(bool) {
 }
 
 // remove kills the topology.
-func (h *hosted) remove() {
+func (h *Hosted) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	now := 0
@@ -164,7 +157,7 @@ func (h *hosted) remove() {
 }
 
 // begin puts a worker on its post.
-func (h *hosted) begin(port cluster.Port, w *worker.Worker) {
+func (h *Hosted) begin(port cluster.Port, w *worker.Worker) {
 	h.mu.Lock()
 	p := h.postOf(port)
 	h.began[port] = time.Now()
@@ -176,7 +169,7 @@ func (h *hosted) begin(port cluster.Port, w *worker.Worker) {
 
 // postOf is the post of a port, a free one for a port that has none; nil if
 // there is none left. mu is held.
-func (h *hosted) postOf(port cluster.Port) *post {
+func (h *Hosted) postOf(port cluster.Port) *post {
 	if p := h.at[port]; p != nil {
 		return p
 	}
@@ -203,7 +196,7 @@ func (h *hosted) postOf(port cluster.Port) *post {
 }
 
 // end takes a worker off its post. asked tells that it was to end.
-func (h *hosted) end(port cluster.Port, err error, asked bool) {
+func (h *Hosted) end(port cluster.Port, err error, asked bool) {
 	h.mu.Lock()
 	p := h.at[port]
 	began, had := h.began[port]
@@ -231,17 +224,17 @@ func (h *hosted) end(port cluster.Port, err error, asked bool) {
 	}
 }
 
-func (h *hosted) restarted() int {
+func (h *Hosted) restarted() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures
 }
 
 // fail ends the run with an error.
-func (h *hosted) fail(err error) { h.finish(err) }
+func (h *Hosted) fail(err error) { h.finish(err) }
 
 // finish ends the run.
-func (h *hosted) finish(err error) {
+func (h *Hosted) finish(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fatal = errors.Join(h.fatal, err)

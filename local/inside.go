@@ -25,7 +25,7 @@ type inside struct {
 	mu        sync.Mutex
 	listeners map[cluster.Port]net.Listener // of slots that had no worker yet
 	running   map[string]*insider           // by worker id
-	owner     *hosted
+	owner     *Hosted
 	group     sync.WaitGroup
 }
 
@@ -71,7 +71,7 @@ func (l *inside) ports() []cluster.Port {
 }
 
 // host has a run told of its workers.
-func (l *inside) host(h *hosted) {
+func (l *inside) host(h *Hosted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owner = h
