@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/multilang/protocol"
+	"github.com/stormring/stormring/storm"
 )
 
 // child is one process of a shell component. Its goroutines end when the
@@ -238,7 +239,7 @@ func (c *child) sift(m *protocol.Message) bool {
 
 func tooLarge(err error) error {
 	if errors.Is(err, protocol.ErrTooLarge) {
-		return fmt.Errorf("%w; raise %s if it has to be that large", err, string(ConfMaxMessageBytes))
+		return fmt.Errorf("%w; raise %s if it has to be that large", err, string(storm.ConfMultilangMaxMessageBytes))
 	}
 	return err
 }
@@ -259,7 +260,7 @@ func (c *child) behind() bool {
 func (c *child) stray(text string) {
 	c.sh.strays.Add(1)
 	if c.sh.set.strict {
-		c.doom(fmt.Errorf("it wrote what is no message to its standard output, and %s is on: %s", string(ConfStrict), text))
+		c.doom(fmt.Errorf("it wrote what is no message to its standard output, and %s is on: %s", string(storm.ConfMultilangStrict), text))
 		return
 	}
 	if ok, skipped := c.strays.allow(time.Now()); ok {

@@ -125,7 +125,7 @@ func TestMegabytesOnStandardErrorBeforeTheHandshake(t *testing.T) {
 // TestOutputWithoutEndOfLine runs alone, since it looks at the memory.
 func TestOutputWithoutEndOfLine(t *testing.T) {
 	env, check := descendants(t)
-	r := newRig(t, storm.Config{string(ConfMaxMessageBytes): 1 << 20, string(ConfMaxRestarts): 1})
+	r := newRig(t, storm.Config{string(storm.ConfMultilangMaxMessageBytes): 1 << 20, string(storm.ConfMultilangMaxRestarts): 1})
 	b := r.bolt(Spec{Env: []string{env}}, "nasty.py", "endless")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -213,7 +213,7 @@ func TestPrintsAreLoggedAndCounted(t *testing.T) {
 
 func TestStrictMakesAPrintAnError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, storm.Config{string(ConfStrict): true, string(ConfMaxRestarts): 1})
+	r := newRig(t, storm.Config{string(storm.ConfMultilangStrict): true, string(storm.ConfMultilangMaxRestarts): 1})
 	// The child may answer the handshake before it is killed.
 	if _, err := r.tryBolt(Spec{}, "nasty.py", "prints"); err != nil {
 		r.ReportError(err)

@@ -171,7 +171,7 @@ func (sh *shell) run() {
 		}
 		wait, again := t.next(sh.set, time.Since(c.began), isReady(c))
 		if !again {
-			sh.tell(event{child: c, final: true, err: fmt.Errorf("%w; it has been started %d times, which is all that %s allows%s", err, t.n, string(ConfMaxRestarts), c.words.String())})
+			sh.tell(event{child: c, final: true, err: fmt.Errorf("%w; it has been started %d times, which is all that %s allows%s", err, t.n, string(storm.ConfMultilangMaxRestarts), c.words.String())})
 			return
 		}
 		sh.tell(event{child: c, err: fmt.Errorf("%w; it is started again in %v%s", err, wait, c.words.String())})
@@ -270,7 +270,7 @@ func (sh *shell) look(c *child, now time.Time) error {
 	}
 	if !isReady(c) {
 		if quiet := now.Sub(time.Unix(0, c.noise.Load())); quiet > sh.set.start {
-			return fmt.Errorf("it did not answer the handshake and was silent for %v (it is %s); raise %s if it takes long to start", round(quiet), doing(c.pid()), string(ConfStartTimeoutSecs))
+			return fmt.Errorf("it did not answer the handshake and was silent for %v (it is %s); raise %s if it takes long to start", round(quiet), doing(c.pid()), string(storm.ConfMultilangStartTimeoutSecs))
 		}
 		return nil
 	}

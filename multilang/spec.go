@@ -10,26 +10,6 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-// Settings of our own, which a topology's or a component's configuration may
-// hold.
-const (
-	// ConfStrict makes text on a child's standard output that is no message, and
-	// messages that cannot be used, the end of the child. Default false: they
-	// are logged and counted.
-	ConfStrict storm.Key[bool] = "stormring.multilang.strict"
-	// ConfMaxRestarts is how often a child is started again before the error
-	// is final and the worker ends. A child that has run for a minute begins
-	// to count anew. Default 8.
-	ConfMaxRestarts storm.Key[int] = "stormring.multilang.max.restarts"
-	// ConfMaxMessageBytes is how large a message of a child may be. Default
-	// 64 MiB.
-	ConfMaxMessageBytes storm.Key[int] = "stormring.multilang.max.message.bytes"
-	// ConfStartTimeoutSecs is how long a child may be silent, on standard error
-	// too, before it has answered the handshake. Default four times
-	// topology.subprocess.timeout.secs.
-	ConfStartTimeoutSecs storm.Key[int] = "stormring.multilang.start.timeout.secs"
-)
-
 // Spec is a shell component: how to start its processes, and what it declares.
 type Spec struct {
 	// Argv is the program and its arguments.
@@ -93,14 +73,14 @@ func readSettings(conf storm.Config) (settings, error) {
 	}
 	var errs []error
 	number(conf, storm.ConfTopologyShellboltMaxPending, 1, &s.maxPending, &errs)
-	number(conf, ConfMaxMessageBytes, 1024, &s.maxMessage, &errs)
-	number(conf, ConfMaxRestarts, 0, &s.maxRestarts, &errs)
+	number(conf, storm.ConfMultilangMaxMessageBytes, 1024, &s.maxMessage, &errs)
+	number(conf, storm.ConfMultilangMaxRestarts, 0, &s.maxRestarts, &errs)
 	secs := 30
 	number(conf, "supervisor.worker.timeout.secs", 1, &secs, &errs)
 	number(conf, storm.ConfTopologySubprocessTimeoutSecs, 1, &secs, &errs)
 	s.timeout = time.Duration(secs) * time.Second
 	secs *= 4
-	number(conf, ConfStartTimeoutSecs, 1, &secs, &errs)
+	number(conf, storm.ConfMultilangStartTimeoutSecs, 1, &secs, &errs)
 	s.start = time.Duration(secs) * time.Second
 	secs = 30
 	number(conf, storm.ConfTopologyMessageTimeoutSecs, 1, &secs, &errs)
@@ -108,7 +88,7 @@ func readSettings(conf storm.Config) (settings, error) {
 	if on, ok := storm.ConfTopologyEnableMessageTimeouts.Get(conf); ok && !on {
 		s.forget = 0
 	}
-	s.strict, _ = ConfStrict.Get(conf)
+	s.strict, _ = storm.ConfMultilangStrict.Get(conf)
 	name, _ := storm.ConfTopologyMultilangSerializer.Get(conf)
 	var err error
 	if s.codec, err = codecOf(name); err != nil {

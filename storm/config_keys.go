@@ -249,9 +249,25 @@ const (
 	// ConfTopologySubprocessTimeoutSecs is how long a shell component may be
 	// silent, in seconds. Default none: supervisor.worker.timeout.secs.
 	ConfTopologySubprocessTimeoutSecs Key[int] = "topology.subprocess.timeout.secs"
-	// ConfTopologyMultilangSerializer names the messages of the shell
-	// protocol. Default: Storm's JsonSerializer, the only one known.
+	// ConfTopologyMultilangSerializer names the messages of the shell protocol,
+	// by a class of Storm or streamparse or as json or msgpack. Default: Storm's
+	// JsonSerializer.
 	ConfTopologyMultilangSerializer Key[string] = "topology.multilang.serializer"
+	// ConfMultilangStrict makes text on a child's standard output that is no
+	// message, and messages that cannot be used, the end of the child. Default
+	// false: they are logged and counted.
+	ConfMultilangStrict Key[bool] = "stormring.multilang.strict"
+	// ConfMultilangMaxRestarts is how often a child is started again before the
+	// error is final and the worker ends. A child that has run for a minute
+	// begins to count anew. Default 8.
+	ConfMultilangMaxRestarts Key[int] = "stormring.multilang.max.restarts"
+	// ConfMultilangMaxMessageBytes is how large a message of a child may be.
+	// Default 64 MiB.
+	ConfMultilangMaxMessageBytes Key[int] = "stormring.multilang.max.message.bytes"
+	// ConfMultilangStartTimeoutSecs is how long a child may be silent, on
+	// standard error too, before it has answered the handshake. Default four
+	// times topology.subprocess.timeout.secs.
+	ConfMultilangStartTimeoutSecs Key[int] = "stormring.multilang.start.timeout.secs"
 	// ConfTopologyPythonPath is the Python of streamparse components. Default none.
 	ConfTopologyPythonPath Key[string] = "topology.python.path"
 	// ConfTopologyEnvironment maps environment variables of workers to their

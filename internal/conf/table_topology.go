@@ -125,9 +125,13 @@ func stateRows() []spec {
 
 func foreignRows() []spec {
 	return []spec{
-		row(storm.ConfTopologyShellboltMaxPending, 100, "tuples under way in a shell bolt", atLeast(1)),
-		opt(storm.ConfTopologySubprocessTimeoutSecs, "seconds of silence until a shell component is dead; null: supervisor.worker.timeout.secs", atLeast(1)),
-		row(storm.ConfTopologyMultilangSerializer, "org.apache.storm.multilang.JsonSerializer", "messages of shell components"),
+		row(storm.ConfTopologyShellboltMaxPending, 100, "tuples under way in a shell bolt", component, atLeast(1)),
+		opt(storm.ConfTopologySubprocessTimeoutSecs, "seconds of silence until a shell component is dead; null: supervisor.worker.timeout.secs", component, atLeast(1)),
+		row(storm.ConfTopologyMultilangSerializer, "org.apache.storm.multilang.JsonSerializer", "messages of shell components", component),
+		row(storm.ConfMultilangStrict, false, "text of a shell component that is no message ends it", component),
+		row(storm.ConfMultilangMaxRestarts, 8, "times that a shell component is started again, unless it ran for a minute, before its worker ends", component, atLeast(0)),
+		row(storm.ConfMultilangMaxMessageBytes, 64<<20, "bytes of a message of a shell component", component, atLeast(1024)),
+		opt(storm.ConfMultilangStartTimeoutSecs, "seconds that a shell component may be silent before it answers the handshake; null: four times topology.subprocess.timeout.secs", component, atLeast(1)),
 		opt(storm.ConfTopologyPythonPath, "Python of streamparse components"),
 		opt(storm.ConfTopologyEnvironment, "environment variables of workers"),
 		opt(storm.ConfTopologyClasspath, "added to the class path of JVM workers"),
