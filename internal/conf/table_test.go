@@ -109,6 +109,13 @@ func TestComponentKeysAreStormsAllowList(t *testing.T) {
 		"topology.sr3.tree.fanin":                            true,
 		"topology.sr3.latency.sensitive":                     true,
 		"topology.recovery.pairs":                            true,
+		"topology.shellbolt.max.pending":                     true,
+		"topology.subprocess.timeout.secs":                   true,
+		"topology.multilang.serializer":                      true,
+		"stormring.multilang.strict":                         true,
+		"stormring.multilang.max.restarts":                   true,
+		"stormring.multilang.max.message.bytes":              true,
+		"stormring.multilang.start.timeout.secs":             true,
 	}
 	for key, s := range table {
 		if s.component != want[key] {
