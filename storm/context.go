@@ -11,8 +11,9 @@ import (
 // the topology around it. It may be read from any goroutine; hooks are added
 // during Open and Prepare only.
 type TopologyContext struct {
-	spec  ContextSpec
-	hooks []TaskHook
+	spec    ContextSpec
+	hooks   []TaskHook
+	metrics metrics
 }
 
 // ContextSpec is what the runtime fills a TopologyContext from.

@@ -159,6 +159,7 @@ func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, er
 	}
 	for _, task := range u.Tasks() {
 		t := executor.TaskSpec{ID: task, StreamIndex: index, Context: w.taskContext(comp, task)}
+		u.contexts = append(u.contexts, t.Context)
 		streams, err := w.streams(u, comp, task, t.Context)
 		if err != nil {
 			return spec, err

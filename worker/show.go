@@ -54,9 +54,33 @@ func (w *Worker) Snapshots(name string, now time.Time) []monitor.Labeled {
 			l.Values = append(l.Values, monitor.Value{Name: monitor.PendingTrees, Value: float64(p)})
 		}
 		out = append(out, l)
+		out = append(out, w.components(name, u)...)
 	}
 	if w.links != nil {
 		out = append(out, w.connections(name))
+	}
+	return out
+}
+
+// components are what the tasks of an executor count themselves.
+func (w *Worker) components(name string, u *unit) []monitor.Labeled {
+	var out []monitor.Labeled
+	for _, ctx := range u.contexts {
+		l := monitor.Labeled{
+			Topology: w.spec.TopologyID, Worker: name, Component: u.Component,
+			Tasks: monitor.TaskRange(int32(ctx.Task()), int32(ctx.Task())),
+		}
+		seen := map[string]bool{}
+		for _, m := range ctx.Metrics() {
+			name := monitor.ComponentName(m.Name, m.Counter)
+			if !seen[name] { // two names may be the same to Prometheus
+				seen[name] = true
+				l.Values = append(l.Values, monitor.Value{Name: name, Value: m.Value})
+			}
+		}
+		if len(l.Values) > 0 {
+			out = append(out, l)
+		}
 	}
 	return out
 }

@@ -89,6 +89,8 @@ type unit struct {
 	acks  *executor.AckInbox     // ackers
 	outs  *executor.OutcomeInbox // spouts
 	done  chan struct{}
+	// contexts are those of its tasks.
+	contexts []*storm.TopologyContext
 }
 
 // New builds the executors; nothing of the user's runs before Run.

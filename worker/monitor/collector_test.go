@@ -224,3 +224,21 @@ func BenchmarkCollect(b *testing.B) {
 		testutil.CollectAndCount(c)
 	}
 }
+
+func TestComponentName(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		counter bool
+		want    string
+	}{
+		{"heat", false, "component_heat"},
+		{"words", true, "component_words_total"},
+		{"words_total", true, "component_words_total"},
+		{"words_total", false, "component_words"}, // or Prometheus took it for a counter
+		{"größe.in %", false, "component_gr__e_in__"},
+	} {
+		if got := ComponentName(tt.name, tt.counter); got != tt.want {
+			t.Errorf("%q, counter %t: got %q, want %q", tt.name, tt.counter, got, tt.want)
+		}
+	}
+}

@@ -10,7 +10,11 @@
 // component.
 package monitor
 
-import "github.com/stormring/stormring/worker/stats"
+import (
+	"strings"
+
+	"github.com/stormring/stormring/worker/stats"
+)
 
 // Source is where the numbers come from: the worker.
 type Source interface {
@@ -58,6 +62,25 @@ const (
 	Reconnects          = "transport_reconnects_total"
 )
 
+// ComponentName is the name of a Value that a component counts itself. What
+// Prometheus does not take in names becomes an underscore.
+func ComponentName(name string, counter bool) string {
+	name = componentPrefix + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		default:
+			return '_'
+		}
+	}, strings.TrimSuffix(name, "_total"))
+	if counter {
+		return name + "_total"
+	}
+	return name
+}
+
+const componentPrefix = "component_"
+
 // help explains a Value to whoever browses metrics.
 func help(name string) string {
 	switch name {
@@ -80,6 +103,9 @@ func help(name string) string {
 	case Reconnects:
 		return "Connections to other workers made anew after a loss."
 	default:
+		if own, ok := strings.CutPrefix(name, componentPrefix); ok {
+			return "What the component shows as " + strings.TrimSuffix(own, "_total") + "."
+		}
 		return "Value " + name + " as the worker reports it."
 	}
 }
