@@ -95,7 +95,7 @@ func (b *ShellBolt) Execute(t storm.Tuple) error {
 	rest, err := out.enc.Tuple(out.rest, ref, &t)
 	if err == nil {
 		out.rest = rest
-		out.after++
+		out.sent()
 		out.rouse()
 	}
 	epoch := out.epoch
@@ -135,13 +135,13 @@ func nameField(err error, fields storm.Fields) error {
 func (b *ShellBolt) forgetTicks(ref uint64) {
 	b.ticks = append(b.ticks, ref)
 	if len(b.ticks) > keptTicks {
-		b.take(b.ticks[0])
+		b.take(b.ticks[0], false)
 		b.ticks = b.ticks[1:]
 	}
 }
 
-// take removes an input that is settled.
-func (b *ShellBolt) take(ref uint64) (input, bool) {
+// take removes an input that is settled, by the child or by us.
+func (b *ShellBolt) take(ref uint64, byChild bool) (input, bool) {
 	in, ok := b.pending[ref]
 	if ok {
 		delete(b.pending, ref)
@@ -152,6 +152,9 @@ func (b *ShellBolt) take(ref uint64) (input, bool) {
 		out := b.child.out
 		out.mu.Lock()
 		out.settled(in.epoch)
+		if byChild && !out.settles {
+			out.settles, out.limit = true, out.maxPending
+		}
 		out.mu.Unlock()
 	}
 	return in, ok
@@ -176,7 +179,7 @@ func (b *ShellBolt) rotate() {
 	}
 	b.turn = time.Now()
 	for ref := range b.old {
-		b.take(ref)
+		b.take(ref, false)
 	}
 	b.old, b.pending = b.pending, map[uint64]input{}
 }
@@ -203,7 +206,7 @@ func (b *ShellBolt) settle(m *protocol.Message) {
 		b.misunderstood(m)
 		return
 	}
-	in, ok := b.take(m.Ref)
+	in, ok := b.take(m.Ref, true)
 	switch {
 	case ok && in.over:
 	case ok && m.Kind == protocol.Ack:

@@ -62,9 +62,11 @@ func (sh *shell) start() (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+	sh.counters.starts.Add(1)
 	c.stdout, c.stderr = stdout, stderr
 	c.log = sh.log.With("pid", c.pid())
 	c.out = newOutbox(sh.set.codec.NewEncoder(), stdin, sh.set.maxPending)
+	c.out.patience = sh.set.timeout / 4
 	now := c.began.UnixNano()
 	c.heard.Store(now)
 	c.noise.Store(now)
@@ -89,7 +91,7 @@ func (sh *shell) start() (*child, error) {
 // spawn starts the process between three pipes.
 func (c *child) spawn() (stdin, stdout, stderr *os.File, err error) {
 	spec := c.sh.spec
-	cmd := exec.Command(spec.Argv[0], spec.Argv[1:]...) //nolint:noctx // it is ended in order, see attend
+	cmd := exec.Command(program(spec), spec.Argv[1:]...) //nolint:noctx // it is ended in order, see attend
 	cmd.Dir = spec.Dir
 	cmd.Env = environment(spec.Env, c.mark)
 	own(cmd)
@@ -114,35 +116,6 @@ func (c *child) spawn() (stdin, stdout, stderr *os.File, err error) {
 	}
 	c.cmd = cmd
 	return files[1], files[2], files[4], nil
-}
-
-// environment is that of the worker with what is needed besides.
-func environment(extra []string, mark string) []string {
-	env := os.Environ()
-	if os.Getenv("PYTHONIOENCODING") == "" {
-		// Python would write in the encoding of the locale.
-		env = append(env, "PYTHONIOENCODING=utf-8")
-	}
-	env = append(env, extra...)
-	return append(env, markVariable+"="+mark)
-}
-
-// explain says what to do about a process that could not be started.
-func explain(spec Spec, err error) error {
-	program := spec.Argv[0]
-	if spec.Dir != "" {
-		if info, statErr := os.Stat(spec.Dir); statErr != nil || !info.IsDir() {
-			return fmt.Errorf("cannot run in %s, which is no directory: %w; were the resources submitted?", spec.Dir, err)
-		}
-	}
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no program %q: %w; install it on this host, or give the right path", program, err)
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%q may not be executed: %w; make it executable (chmod +x)", program, err)
-	default:
-		return fmt.Errorf("cannot start %q: %w", program, err)
-	}
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
@@ -253,12 +226,20 @@ func (c *child) hear() {
 // behind reports whether it is this process that is late: the child has written
 // what was not read yet, and it is no endless noise.
 func (c *child) behind() bool {
-	return c.unheard.Load() <= 2*int64(c.sh.set.maxMessage) && unread(c.stdout)
+	return !c.babbles() && unread(c.stdout)
 }
+
+// babbles reports whether the child has written more than any message has since
+// its last one.
+func (c *child) babbles() bool { return c.unheard.Load() > 2*int64(c.sh.set.maxMessage) }
 
 // stray deals with text on standard output that is no message.
 func (c *child) stray(text string) {
-	c.sh.strays.Add(1)
+	c.sh.counters.strays.Add(1)
+	if err := c.foreign(text); err != nil {
+		c.doom(err)
+		return
+	}
 	if c.sh.set.strict {
 		c.doom(fmt.Errorf("it wrote what is no message to its standard output, and %s is on: %s", string(storm.ConfMultilangStrict), text))
 		return
@@ -266,6 +247,25 @@ func (c *child) stray(text string) {
 	if ok, skipped := c.strays.allow(time.Now()); ok {
 		c.log.Warn("a shell component wrote what is no message to its standard output", "text", text, "skipped", skipped)
 	}
+}
+
+// foreign is an error if a child that has not answered the handshake speaks
+// another encoding, of which only text is understood.
+func (c *child) foreign(text string) error {
+	if isReady(c) {
+		return nil
+	}
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(text, k) })
+	}
+	key := string(storm.ConfTopologyMultilangSerializer)
+	switch _, isJSON := c.sh.set.codec.(protocol.JSON); {
+	case isJSON && has(`\xa7command`, `\xa3pid`):
+		return fmt.Errorf("it speaks msgpack, and the worker JSON; set %s to msgpack, or have it speak JSON", key)
+	case !isJSON && has(`{"command"`, `{"pid"`):
+		return fmt.Errorf("it speaks JSON, and the worker msgpack; set %s to json, or have it speak msgpack", key)
+	}
+	return nil
 }
 
 // hand gives an event to the task and waits until it has room for it; false if
@@ -299,6 +299,7 @@ func (c *child) readErrors(stderr io.Reader) {
 	var limit limiter
 	say := func(line string) {
 		c.words.add(line)
+		c.sh.counters.errors.Add(1)
 		if ok, skipped := limit.allow(time.Now()); ok {
 			c.log.Warn("a shell component wrote to its standard error", "text", line, "skipped", skipped)
 		}

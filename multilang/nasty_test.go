@@ -138,7 +138,7 @@ func TestOutputWithoutEndOfLine(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
 		t.Errorf("%d bytes of memory remain", grown)
 	}
-	if n := b.sh.strays.Load(); n == 0 || n > 4 {
+	if n := b.Strays(); n == 0 || n > 4 {
 		t.Errorf("%d strays were counted", n)
 	}
 	r.on(func() { _ = b.Cleanup() })
@@ -200,7 +200,7 @@ func TestPrintsAreLoggedAndCounted(t *testing.T) {
 	b := r.bolt(Spec{}, "nasty.py", "prints")
 	r.send(b, 1, 10, word("a")...)
 	r.until("ten acks", r.acked(10))
-	r.until("all strays", func() bool { return b.sh.strays.Load() == 51 })
+	r.until("all strays", func() bool { return b.Strays() == 51 })
 	for _, text := range []string{"a banner", "no line end", "KeyError: 'x'"} {
 		if !strings.Contains(r.logs.String(), text) {
 			t.Errorf("%q is not in the log", text)

@@ -16,6 +16,10 @@ import (
 // read them: neither settled, nor followed by a heartbeat that was answered. A
 // bolt that holds on to its inputs, for a batch or a window, can therefore hold
 // any number of them; one that is slow holds no more than the limit.
+//
+// A child that settles nothing may be silent until it has done all that is in
+// flight. Before it is known how long that takes there is little, so that it is
+// not taken for one that hangs.
 type outbox struct {
 	enc protocol.Encoder
 	w   io.WriteCloser
@@ -23,8 +27,15 @@ type outbox struct {
 	// again whether it has room.
 	wake, room chan struct{}
 	maxPending int
+	// patience is how long a child may be silent over all that is in flight;
+	// its time-out is a multiple of that. 0: for ever.
+	patience time.Duration
 
 	mu      sync.Mutex
+	limit   int  // of inputs in flight, up to maxPending
+	settles bool // the child has acked or failed an input
+	alive   bool // it has answered a heartbeat
+	beats   int  // that were sent
 	answers []byte
 	rest    []byte
 	closed  bool
@@ -37,6 +48,9 @@ type outbox struct {
 }
 
 const (
+	// firstLimit is how many inputs a child gets before it has shown how fast it
+	// is.
+	firstLimit = 8
 	// maxQueuedBytes is how much may wait for the writer before the task does.
 	maxQueuedBytes = 1 << 20
 	// maxAnswerBytes is how much may wait on the lane of answers before a child
@@ -45,7 +59,7 @@ const (
 )
 
 func newOutbox(enc protocol.Encoder, w io.WriteCloser, maxPending int) *outbox {
-	return &outbox{enc: enc, w: w, maxPending: maxPending, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &outbox{enc: enc, w: w, maxPending: maxPending, limit: min(maxPending, firstLimit), wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
 // run writes until the outbox is closed and empty, or the pipe is broken.
@@ -129,7 +143,7 @@ func (o *outbox) full() bool {
 	if len(o.rest) >= maxQueuedBytes {
 		return true
 	}
-	if o.before+o.after < o.maxPending {
+	if o.before+o.after < o.limit {
 		return false
 	}
 	// An answer will tell that the child has read them.
@@ -187,6 +201,7 @@ func (o *outbox) heartbeat() {
 func (o *outbox) beat() {
 	o.owed, o.since = 1, time.Now()
 	o.epoch++
+	o.beats++
 	o.before, o.after = o.after, 0
 	o.rest = o.enc.Heartbeat(o.rest)
 	o.rouse()
@@ -200,10 +215,38 @@ func (o *outbox) synced() {
 		return
 	}
 	o.owed--
-	o.since = time.Now()
+	o.alive = true
+	now := time.Now()
+	o.adapt(now.Sub(o.since))
+	o.since = now
 	o.before = 0
 	o.makeRoom() // or for the next heartbeat, to ask whether it has read the rest
 }
+
+// adapt sets the limit for a child that settles nothing: took is how long it was
+// for what was in flight.
+func (o *outbox) adapt(took time.Duration) {
+	switch {
+	case o.settles:
+	case o.patience > 0 && took > o.patience:
+		o.limit = max(1, o.limit/2)
+	case o.before >= o.limit/2 && took < o.patience/4 || o.patience == 0:
+		o.limit = min(o.maxPending, 2*o.limit)
+	}
+}
+
+// sent notes an input. mu is held.
+func (o *outbox) sent() {
+	if o.deaf() {
+		o.since = time.Now() // only from now on does it owe anything
+	}
+	o.after++
+}
+
+// deaf reports whether the child may not know heartbeats, as those made for
+// Storm before 0.9.3: it has nothing to do, and has answered none. Then there is
+// no need of it. mu is held.
+func (o *outbox) deaf() bool { return o.beats > 0 && !o.alive && o.before+o.after == 0 }
 
 // settled notes that an input of an epoch is not in flight any more. The task
 // calls it, so nobody needs to be told.
@@ -216,9 +259,10 @@ func (o *outbox) settled(epoch uint64) {
 	}
 }
 
-// owes tells since when the child owes something, as far as that is known.
-func (o *outbox) owes() (since time.Time, yes bool) {
+// owes tells since when the child owes something, as far as that is known, and
+// whether it may not know that it does.
+func (o *outbox) owes() (since time.Time, yes, deaf bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.since, o.owed > 0
+	return o.since, o.owed > 0, o.deaf()
 }

@@ -156,7 +156,7 @@ func TestWindowOpensWhenInputsAreSettledOrRead(t *testing.T) {
 	if !o.full() {
 		t.Fatal("not full with two of two")
 	}
-	if _, owes := o.owes(); !owes {
+	if _, owes, _ := o.owes(); !owes {
 		t.Fatal("no heartbeat asks whether they have been read")
 	}
 	o.settled(first)

@@ -228,7 +228,7 @@ func (r *rig) fill(s *Spec, argv []string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if s.Dir == "" {
+	if s.Dir == "" && s.Files == nil {
 		s.Dir = dir
 	}
 	if strings.HasSuffix(argv[0], ".py") {

@@ -41,6 +41,7 @@ type shell struct {
 	log      *slog.Logger
 	greeting map[string]storm.Value
 	pidDir   string
+	folders  []string // to be removed at the end
 	// do has a function called on the goroutine of the task, and drain is that
 	// function.
 	do    func(ctx context.Context, f func()) error
@@ -52,7 +53,9 @@ type shell struct {
 	spare  chan []protocol.Message
 	called atomic.Bool // drain is queued
 	gone   chan struct{}
-	strays atomic.Int64
+	// current is the process that runs, for those who watch.
+	current  atomic.Pointer[child]
+	counters counters
 }
 
 // maxEvents is how many batches of messages wait for the task.
@@ -67,32 +70,62 @@ func (sh *shell) open(ctx *storm.TopologyContext) error {
 	if sh.set, err = readSettings(ctx.Conf()); err != nil {
 		return err
 	}
+	if j, ok := sh.set.codec.(protocol.JSON); ok {
+		j.ShortIntegers = sh.spec.ShortIntegers
+		sh.set.codec = j
+	}
 	if sh.spec.tune != nil {
 		sh.spec.tune(&sh.set)
 	}
 	sh.log = ctx.Logger()
+	sh.show(ctx)
 	sh.events = make(chan event, maxEvents)
 	sh.spare = make(chan []protocol.Message, maxEvents)
 	sh.gone = make(chan struct{})
-	sh.pidDir = sh.spec.PIDDir
-	own := sh.pidDir == ""
-	if own {
-		if sh.pidDir, err = os.MkdirTemp("", "stormring-shell-"); err != nil {
-			return fmt.Errorf("a directory for process ids: %w", err)
-		}
-	} else if err := os.MkdirAll(sh.pidDir, 0o750); err != nil {
-		return fmt.Errorf("the directory for process ids: %w", err)
+	if err := sh.makeFolders(); err != nil {
+		sh.removeFolders()
+		return err
 	}
 	sh.greeting = handshake(ctx, sh.pidDir)
 	sh.ctx, sh.stop = context.WithCancel(ctx.Context())
 	go func() {
 		defer close(sh.gone)
 		sh.run()
-		if own {
-			_ = os.RemoveAll(sh.pidDir)
-		}
+		sh.removeFolders()
 	}()
 	return nil
+}
+
+// makeFolders makes what the processes need on the disk.
+func (sh *shell) makeFolders() (err error) {
+	sh.pidDir = sh.spec.PIDDir
+	if sh.pidDir == "" {
+		if sh.pidDir, err = os.MkdirTemp("", "stormring-shell-"); err != nil {
+			return fmt.Errorf("a directory for process ids: %w", err)
+		}
+		sh.folders = append(sh.folders, sh.pidDir)
+	} else if err := os.MkdirAll(sh.pidDir, 0o750); err != nil {
+		return fmt.Errorf("the directory for process ids: %w", err)
+	}
+	if sh.spec.Files == nil {
+		return nil
+	}
+	if sh.spec.Dir != "" {
+		return fmt.Errorf("a shell component has files of its own and is to run in %s; give it only one of Files and Dir", sh.spec.Dir)
+	}
+	if sh.spec.Dir, err = writeFiles(sh.spec.Files); err != nil {
+		return err
+	}
+	sh.folders = append(sh.folders, sh.spec.Dir)
+	return nil
+}
+
+func (sh *shell) removeFolders() {
+	for _, dir := range sh.folders {
+		if err := os.RemoveAll(dir); err != nil {
+			sh.log.Warn("a folder of a shell component cannot be removed; remove it by hand", "err", err)
+		}
+	}
 }
 
 // close ends the process and waits for that.
@@ -218,6 +251,8 @@ func isReady(c *child) bool {
 // attend watches a process until it has ended and nothing of it is left. The
 // error says why it did.
 func (sh *shell) attend(c *child) error {
+	sh.current.Store(c)
+	defer sh.current.Store(nil)
 	tick := time.NewTicker(sh.set.heartbeat)
 	defer tick.Stop()
 	last := time.Now()
@@ -277,14 +312,22 @@ func (sh *shell) look(c *child, now time.Time) error {
 	if sh.beats {
 		c.out.heartbeat()
 	}
-	since, owes := c.out.owes()
-	if heard := time.Unix(0, c.heard.Load()); heard.After(since) {
-		since = heard
+	quiet := c.silent(now)
+	if quiet > 0 && sh.syncs {
+		sh.notify() // the task may find that it need not wait
 	}
-	if quiet := now.Sub(since); owes && quiet > sh.set.timeout && !c.behind() {
-		return fmt.Errorf("it did not answer for %v (it is %s), so it hangs; raise %s if it may be busy for that long", round(quiet), doing(c.pid()), string(storm.ConfTopologySubprocessTimeoutSecs))
+	if quiet > sh.set.timeout && !c.behind() {
+		return fmt.Errorf("it did not answer for %v (it is %s), so it hangs; raise %s if it may be busy for that long%s", round(quiet), doing(c.pid()), string(storm.ConfTopologySubprocessTimeoutSecs), c.mumbling())
 	}
 	return nil
+}
+
+// mumbling tells of what the child wrote that is no whole message.
+func (c *child) mumbling() string {
+	if n := c.unheard.Load(); n > 0 {
+		return fmt.Sprintf("; it has written %d bytes that are no message: a message has a line \"end\" behind it, and has to be flushed", n)
+	}
+	return ""
 }
 
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -3,6 +3,8 @@ package multilang
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +19,18 @@ type Spec struct {
 	// Dir is where it runs: the resources of the topology. "" is where the
 	// worker runs.
 	Dir string
-	// Env are variables beside those of the worker, as in "NAME=value".
+	// Files, if set, are the component's own files, as an embed.FS has them. Each
+	// task has them in a folder of its own while it runs, which is its Dir; so
+	// Dir has to be "". Scripts can be executed: files that end in .sh or begin
+	// with #!. Beside them are stormring.py, stormring.js, stormring.rb and
+	// stormring.sh, the adapters of this version, unless Files has its own.
+	Files fs.FS
+	// Env are variables beside those of the worker, as in "NAME=value". A PATH
+	// comes behind the worker's.
 	Env []string
+	// ShortIntegers has integers of up to 32 bits be Java's Integer, and not
+	// Long; see the function ShortIntegers.
+	ShortIntegers bool
 	// PIDDir is where each child leaves a file named after its process id. If
 	// it is "" there is one for each task while it runs.
 	PIDDir string
@@ -30,11 +42,28 @@ type Spec struct {
 	// NewMemory: a state that lives as long as the task.
 	State func(ctx *storm.TopologyContext) (State, error)
 	// OnMetric, if set, is called with what children report as metrics, on the
-	// goroutine of the task. Otherwise they are logged for debugging.
+	// goroutine of the task. Otherwise numbers are shown as gauges of the task,
+	// and what is none is logged for debugging.
 	OnMetric func(name string, value storm.Value)
 
 	// tune is for tests.
 	tune func(*settings)
+}
+
+// ShortIntegers reports whether Storm of a version, such as "2.8.8", makes the
+// integers of JSON that fit 32 bits Java's Integer, so that negative ones are
+// grouped by fields otherwise than Long: from 2.6 on. It is false for "", the
+// topologies that no Java program has made: their own integers are Long.
+func ShortIntegers(stormVersion string) bool {
+	major, rest, _ := strings.Cut(stormVersion, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	minor, _, _ = strings.Cut(minor, "-")
+	a, err := strconv.Atoi(major)
+	if err != nil {
+		return false
+	}
+	b, err := strconv.Atoi(minor)
+	return a > 2 || a == 2 && err == nil && b >= 6
 }
 
 func (s *Spec) declare(d *storm.OutputFieldsDeclarer) {

@@ -12,11 +12,12 @@ import (
 type ShellSpout struct {
 	task
 	out    *storm.SpoutOutputCollector
-	queue  []order // not sent yet
-	sent   []bool  // not answered yet: whether it is "next"
-	asked  bool    // "next" is sent or queued, and not answered
+	queue  []order     // not sent yet
+	sent   []sentOrder // not answered yet
+	asked  bool        // "next" is sent or queued, and not answered
 	active bool
 	life   int // counts children
+	unsaid int // answers that are not waited for any more
 	timer  *time.Timer
 }
 
@@ -28,6 +29,14 @@ var (
 
 // order is a command to a spout.
 type order struct{ name, id string }
+
+// sentOrder is a command that a spout has.
+type sentOrder struct {
+	next bool
+	// courtesy is when it was sent if the child may not know it: activate and
+	// deactivate came with Storm 1.1.
+	courtesy time.Time
+}
 
 // spoutID is the id of a tree: what the child calls it, and which child that
 // was.
@@ -41,6 +50,9 @@ const (
 	// patience is how long NextTuple waits for the child before it lets the
 	// executor see to the acks.
 	patience = 5 * time.Millisecond
+	// courtesyWait is how long an answer to what the child may not know is
+	// waited for, or half of what it may be silent.
+	courtesyWait = time.Second
 	// pipelined is how many commands a child gets that asked for that.
 	pipelined = 128
 )
@@ -147,7 +159,11 @@ func (s *ShellSpout) pump() {
 	n := 0
 	for ; n < len(s.queue) && len(s.sent) < limit; n++ {
 		o := s.queue[n]
-		s.sent = append(s.sent, o.name == nextOrder)
+		sent := sentOrder{next: o.name == nextOrder}
+		if o.name == "activate" || o.name == "deactivate" {
+			sent.courtesy = time.Now()
+		}
+		s.sent = append(s.sent, sent)
 		s.child.out.command(o.name, o.id)
 	}
 	s.queue = s.queue[n:]
@@ -159,18 +175,43 @@ func (s *ShellSpout) message(m *protocol.Message) {
 	case protocol.Emit:
 		s.emit(m)
 	case protocol.Sync:
-		if len(s.sent) == 0 {
+		switch {
+		case len(s.sent) > 0:
+			s.answered()
+		case s.unsaid > 0:
+			s.unsaid-- // late
+		default:
 			s.complain(fmt.Errorf("the child sent sync, though it was told nothing"))
-			return
 		}
-		if s.sent[0] {
-			s.asked = false
-		}
-		s.sent = s.sent[:copy(s.sent, s.sent[1:])]
-		s.pump()
 	default:
 		s.common(m)
 	}
+}
+
+// answered goes on behind the oldest command.
+func (s *ShellSpout) answered() {
+	if s.sent[0].next {
+		s.asked = false
+	}
+	s.sent = s.sent[:copy(s.sent, s.sent[1:])]
+	s.pump()
+}
+
+// excuse stops waiting for an answer that may never come: storm.js before Storm
+// 1.2 does not know activate, and a spout of a later one answers only if it has
+// a method for it. If it comes after all, the child has a command more at once.
+func (s *ShellSpout) excuse() {
+	if s.child == nil || len(s.sent) == 0 || s.child.has(featurePipeline) {
+		return
+	}
+	since := s.sent[0].courtesy
+	if since.IsZero() || time.Since(since) < min(courtesyWait, s.sh.set.timeout/2) {
+		return
+	}
+	s.log.Info("a shell spout does not answer activate or deactivate, so its answer is not waited for")
+	s.unsaid++
+	s.child.out.synced()
+	s.answered()
 }
 
 func (s *ShellSpout) emit(m *protocol.Message) {
@@ -216,8 +257,8 @@ func (s *ShellSpout) started() {
 // lost implements speaker. The trees in flight end as they will; their ids mean
 // nothing to the next child.
 func (s *ShellSpout) lost(error) {
-	s.queue, s.sent, s.asked = nil, nil, false
+	s.queue, s.sent, s.asked, s.unsaid = nil, nil, false, 0
 }
 
 // turned implements speaker.
-func (s *ShellSpout) turned() {}
+func (s *ShellSpout) turned() { s.excuse() }

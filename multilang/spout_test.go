@@ -31,7 +31,12 @@ func (r *spoutRig) Pending() int { return len(r.ids) }
 
 func (r *spoutRig) open(s Spec, way string) *ShellSpout {
 	r.t.Helper()
-	r.fill(&s, []string{"spout.py", way})
+	return r.openScript(s, "spout.py", way)
+}
+
+func (r *spoutRig) openScript(s Spec, argv ...string) *ShellSpout {
+	r.t.Helper()
+	r.fill(&s, argv)
 	p := NewSpout(s)
 	var err error
 	r.on(func() { err = p.Open(r.ctx, storm.NewSpoutOutputCollector(r, "shell", shellStreams)) })

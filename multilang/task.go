@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/stormring/stormring/multilang/protocol"
 	"github.com/stormring/stormring/storm"
@@ -33,11 +34,12 @@ type task struct {
 	child   *child // that takes input; nil between two
 	final   error  // no child will come any more
 	report  func(error)
+	gauges  map[string]*atomic.Uint64 // that children have reported
 }
 
 // Strays is how many lines a task's children have written to their standard
 // output that were no messages. It may be called from any goroutine.
-func (t *task) Strays() int64 { return t.sh.strays.Load() }
+func (t *task) Strays() int64 { return t.sh.counters.strays.Value() }
 
 // begin starts the first child and waits until it is ready.
 func (t *task) begin(ctx *storm.TopologyContext, s speaker, do func(context.Context, func()) error, report func(error)) error {
@@ -151,7 +153,7 @@ func (t *task) common(m *protocol.Message) {
 		if f := t.sh.spec.OnMetric; f != nil {
 			f(m.Name, m.Value)
 		} else {
-			t.log.Debug("a metric of a shell component", "name", m.Name, "value", m.Value.String())
+			t.metric(m)
 		}
 	default:
 		t.complain(fmt.Errorf("the child sent %s, which a component of its kind may not", m.Kind))

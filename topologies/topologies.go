@@ -5,6 +5,7 @@ package topologies
 import (
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/topologies/exclamation"
+	"github.com/stormring/stormring/topologies/polyglot"
 	"github.com/stormring/stormring/topologies/rollingtopwords"
 	"github.com/stormring/stormring/topologies/selfcheck"
 	"github.com/stormring/stormring/topologies/throughput/constidnull"
@@ -20,8 +21,17 @@ func All() []storm.Definition {
 		constnull.Definition(),
 		exclamation.Definition(),
 		filewordcount.Definition(),
+		polyglot.Definition(),
 		rollingtopwords.Definition(),
 		selfcheck.Definition(),
 		wordcount.Definition(),
 	}
+}
+
+// Components are the components of the samples that topologies described in
+// YAML may name.
+func Components() *storm.Registry {
+	r := storm.NewRegistry()
+	polyglot.Register(r)
+	return r
 }

@@ -3,6 +3,10 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/stormring/stormring/storm"
 )
@@ -58,6 +62,7 @@ const (
 	sawKey
 	sawValue
 	sawTxID
+	sawLevel
 )
 
 var (
@@ -89,6 +94,63 @@ func (m *Message) finish(saw seen, name []byte) {
 	if m.Kind == Emit && m.Stream == "" {
 		m.Stream = storm.DefaultStream
 	}
+	if m.Kind == Log && saw&sawLevel == 0 {
+		m.Level = levelInfo
+	}
+}
+
+// settle makes an ack or fail of a heartbeat what it is: a sign of life, from a
+// child that takes it for an input. id is the text of the id that is settled.
+func (m *Message) settle(id []byte) {
+	if isHeartbeat(id) {
+		m.Kind = Sync
+		return
+	}
+	m.Ref = parseRef(id)
+}
+
+// levelInfo is the level of a log message that names none.
+const levelInfo = 2
+
+// levels are the names that some children give levels.
+var levels = [...]string{"trace", "debug", "info", "warn", "error"}
+
+// setLevel takes a level as a number or a name. What is neither is as if it
+// were not there: the text counts.
+func (m *Message) setLevel(v storm.Value) seen {
+	n, ok := wholeNumber(v)
+	if s, isText := v.AsString(); isText {
+		n, ok = levelNamed(strings.ToLower(s))
+	}
+	if !ok || n < 0 || n >= int64(len(levels)) {
+		return 0
+	}
+	m.Level = int(n)
+	return sawLevel
+}
+
+func levelNamed(s string) (n int64, ok bool) {
+	if s == "warning" {
+		s = "warn"
+	}
+	if i := slices.Index(levels[:], s); i >= 0 {
+		return int64(i), true
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// wholeNumber is v as an integer: some languages have no others than floats.
+func wholeNumber(v storm.Value) (n int64, ok bool) {
+	if n, ok = v.AsInt(); ok {
+		return n, true
+	}
+	const safe = 1 << 53
+	f, ok := v.AsFloat()
+	if !ok || f != math.Trunc(f) || math.Abs(f) > safe {
+		return 0, false
+	}
+	return int64(f), true
 }
 
 // missing is a key that a message of this kind must have and has not.

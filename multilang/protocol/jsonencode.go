@@ -18,7 +18,12 @@ import (
 
 // JSON is Storm's own encoding. What it writes is ASCII, with escapes for the
 // rest, so that no child reads it wrong whatever its locale.
-type JSON struct{}
+type JSON struct {
+	// ShortIntegers has integers of children that fit 32 bits be Java's Integer
+	// (storm.Int32), as in Storm since 2.6; else all up to 64 bits are Long.
+	// Fields grouping tells the two apart if they are negative.
+	ShortIntegers bool
+}
 
 var _ Codec = JSON{}
 
@@ -26,11 +31,15 @@ var _ Codec = JSON{}
 func (JSON) NewEncoder() Encoder { return &jsonEncoder{} }
 
 // NewDecoder implements Codec.
-func (JSON) NewDecoder(limit int) Decoder { return newJSONDecoder(limit) }
+func (j JSON) NewDecoder(limit int) Decoder {
+	d := newJSONDecoder(limit)
+	d.short = j.ShortIntegers
+	return d
+}
 
 const (
 	jsonEnd       = "\nend\n"
-	jsonHeartbeat = `{"id":"","comp":"__system","stream":"__heartbeat","task":-1,"tuple":[]}` + jsonEnd
+	jsonHeartbeat = `{"id":"` + heartbeatID + `","comp":"__system","stream":"__heartbeat","task":-1,"tuple":[]}` + jsonEnd
 	// maxOrigins bounds the memory for the beginnings of tuples.
 	maxOrigins = 4096
 	// maxDepth bounds how deep lists and maps may lie within one another.

@@ -35,7 +35,7 @@ func (r *reader) message(m *Message) {
 	switch {
 	case r.id == nil:
 	case m.Kind == Ack || m.Kind == Fail:
-		if m.Ref = r.ref(r.id); m.Ref == 0 {
+		if m.settle(unquote(r.id)); m.Ref == 0 && m.Kind != Sync {
 			m.ID = string(r.id)
 		}
 	default:
@@ -43,12 +43,12 @@ func (r *reader) message(m *Message) {
 	}
 }
 
-// ref is the number in an id, which may be quoted.
-func (*reader) ref(id []byte) uint64 {
+// unquote is what is in an id that may be quoted.
+func unquote(id []byte) []byte {
 	if n := len(id); n >= 2 && id[0] == '"' && id[n-1] == '"' {
-		id = id[1 : n-1]
+		return id[1 : n-1]
 	}
-	return parseRef(id)
+	return id
 }
 
 // field reads the value of a key into m. A null counts as absent.
@@ -98,7 +98,9 @@ func (r *reader) rareField(m *Message, key string) seen {
 		m.Text = r.words(m)
 		return sawMsg
 	case "level":
-		m.Level = int(r.int(m, key))
+		level := r.value(1)
+		r.soft = nil
+		return m.setLevel(level)
 	case "name":
 		m.Name = string(r.chars(m, key))
 		return sawName
@@ -169,31 +171,36 @@ func (r *reader) rawID(m *Message) seen {
 
 func (r *reader) anchors(m *Message) {
 	r.refs = r.refs[:0]
-	if r.peek() == '[' {
-		r.at++
-		for first := true; r.more(']', first); first = false {
-			r.peek()
-			r.anchor(m)
-		}
-	} else {
-		r.anchor(m)
-	}
+	r.anchor(m, 1)
 	if len(r.refs) > 0 && r.hard == nil {
 		m.Anchors = append([]uint64(nil), r.refs...)
 	}
 }
 
-func (r *reader) anchor(m *Message) {
+// anchor reads an anchor or a list of them. Where a child has none it may send
+// null, as storm.js did, or the id of a heartbeat.
+func (r *reader) anchor(m *Message, depth int) {
+	switch {
+	case r.peek() == '[' && depth < maxDepth:
+		r.at++
+		for first := true; r.more(']', first); first = false {
+			r.anchor(m, depth+1)
+		}
+		return
+	case r.peek() == 'n':
+		r.word("null")
+		return
+	}
 	start := r.at
 	if r.peek() == '"' {
 		r.bytes()
 	} else {
-		r.value(2)
+		r.value(depth)
 	}
-	if r.hard != nil {
+	if r.hard != nil || isHeartbeat(unquote(r.b[start:r.at])) {
 		return
 	}
-	ref := r.ref(r.b[start:r.at])
+	ref := parseRef(unquote(r.b[start:r.at]))
 	if ref == 0 {
 		m.spoil(fmt.Errorf("anchor %s is the id of no input", excerpt(r.b[start:r.at])))
 		return
@@ -233,7 +240,7 @@ func (r *reader) words(m *Message) string {
 func (r *reader) int(m *Message, what string) int64 {
 	v := r.value(1)
 	r.soft = nil
-	n, ok := v.AsInt()
+	n, ok := wholeNumber(v)
 	if s, isString := v.AsString(); isString {
 		n = int64(parseRef([]byte(s)))
 		ok = n > 0

@@ -47,7 +47,7 @@ func (p *jsonParser) number() storm.Value {
 	if float {
 		return p.float(text)
 	}
-	return integer(text, whole)
+	return p.integer(text, whole)
 }
 
 func (p *jsonParser) digits() int {
@@ -78,7 +78,7 @@ func (p *jsonParser) float(text []byte) storm.Value {
 }
 
 // integer is an integer of any size.
-func integer(text []byte, digits int) storm.Value {
+func (p *jsonParser) integer(text []byte, digits int) storm.Value {
 	if digits <= 18 {
 		var n int64
 		for _, c := range text[len(text)-digits:] {
@@ -86,6 +86,9 @@ func integer(text []byte, digits int) storm.Value {
 		}
 		if text[0] == '-' {
 			n = -n
+		}
+		if p.short && n == int64(int32(n)) {
+			return storm.Int32(int32(n))
 		}
 		return storm.Int(n)
 	}

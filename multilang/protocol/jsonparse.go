@@ -18,6 +18,8 @@ type jsonParser struct {
 	hard error
 	soft error
 	text []byte // of the last string that had escapes
+	// short tells that integers of up to 32 bits are storm.Int32.
+	short bool
 }
 
 var errEnds = errors.New("the JSON ends too early")

@@ -51,8 +51,9 @@ func room(buf []byte, from, to, seen, n int) (b []byte, f, t, s int) {
 func (d *jsonDecoder) Wrote(n int) { d.to += n }
 
 var (
-	endLine   = []byte("\nend")
-	openBrace = []byte(`{"`)
+	endLine       = []byte("\nend")
+	openBrace     = []byte(`{"`)
+	byteOrderMark = []byte("\ufeff")
 )
 
 // Next implements Decoder.
@@ -101,10 +102,21 @@ func (d *jsonDecoder) Next(m *Message) bool {
 	}
 }
 
-// trim steps over empty lines.
+// trim steps over empty lines, and over the mark with which some libraries
+// begin what they write in UTF-8.
 func (d *jsonDecoder) trim() {
-	for d.from < d.to && (d.buf[d.from] == '\n' || d.buf[d.from] == '\r') {
-		d.from++
+	for d.from < d.to {
+		switch rest := d.buf[d.from:d.to]; {
+		case rest[0] == '\n' || rest[0] == '\r':
+			d.from++
+		case bytes.HasPrefix(rest, byteOrderMark):
+			d.from += len(byteOrderMark)
+		default:
+			if blank := len(rest) - len(bytes.TrimLeft(rest, " \t")); blank < len(rest) && rest[blank] == '{' {
+				d.from += blank // what is text keeps its indentation
+			}
+			return
+		}
 	}
 }
 
@@ -196,6 +208,9 @@ func (d *jsonDecoder) frame(m *Message, b []byte) bool {
 	d.start(b)
 	d.message(m)
 	if d.hard == nil && d.peek() == 0 && d.at == len(b) {
+		if m.Kind == Broken {
+			m.Text = excerpt(b)
+		}
 		return true
 	}
 	d.salvage(b)

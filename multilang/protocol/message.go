@@ -67,7 +67,7 @@ type Message struct {
 	NeedTaskIDs bool
 	// Text is the text of Log, Error and Stray, or an excerpt of what is Broken.
 	Text  string
-	Level int // of Log: 0 trace, 1 debug, 2 info, 3 warn, 4 error
+	Level int // of Log: 0 trace, 1 debug, 2 info (also if it names none), 3 warn, 4 error
 	// Name is the metric, or the key of State.
 	Name string
 	// Value is the parameter of Metrics, or the value of State.
@@ -142,6 +142,13 @@ type Codec interface {
 
 // HeartbeatStream is the stream of heartbeats, whose source is the system.
 const HeartbeatStream = "__heartbeat"
+
+// heartbeatID is the id of heartbeats: the text of a number, as other ids, but
+// of none that an input has.
+const heartbeatID = "0"
+
+// isHeartbeat reports whether an id is that of a heartbeat.
+func isHeartbeat(id []byte) bool { return len(id) == 0 || string(id) == heartbeatID }
 
 // parseRef reads an id as an Encoder writes it.
 func parseRef(b []byte) uint64 {

@@ -207,7 +207,12 @@ func (d *msgpackDecoder) message(m *Message, frame []byte) {
 	}
 	if m.Kind == Ack || m.Kind == Fail {
 		d.b = id
-		if m.Ref = refOf(d.value(1)); m.Ref != 0 {
+		v := d.value(1)
+		if s, ok := v.AsString(); ok && isHeartbeat([]byte(s)) {
+			m.Kind = Sync
+			return
+		}
+		if m.Ref = refOf(v); m.Ref != 0 {
 			return
 		}
 	}
@@ -268,7 +273,7 @@ func (m *Message) set(key string, v storm.Value) seen {
 		m.Text = v.String()
 		return sawMsg
 	case "level":
-		m.Level = int(m.whole(key, v))
+		return m.setLevel(v)
 	case "name":
 		m.Name = m.name(key, v)
 		return sawName
@@ -304,7 +309,7 @@ func (m *Message) name(what string, v storm.Value) string {
 }
 
 func (m *Message) whole(what string, v storm.Value) int64 {
-	n, ok := v.AsInt()
+	n, ok := wholeNumber(v)
 	if !ok {
 		m.spoil(fmt.Errorf("%s is no whole number", what))
 	}
@@ -317,6 +322,13 @@ func (m *Message) anchor(v storm.Value) {
 		list = []storm.Value{v}
 	}
 	for _, e := range list {
+		if e.Kind() == storm.KindList {
+			m.anchor(e) // no deeper than maxDepth
+			continue
+		}
+		if s, isText := e.AsString(); e.IsNil() || isText && isHeartbeat([]byte(s)) {
+			continue
+		}
 		ref := refOf(e)
 		if ref == 0 {
 			m.spoil(fmt.Errorf("anchor %s is the id of no input", excerpt([]byte(e.String()))))

@@ -56,7 +56,7 @@ func (msgpackEncoder) Tuple(dst []byte, ref uint64, t *storm.Tuple) ([]byte, err
 // Heartbeat implements Encoder.
 func (msgpackEncoder) Heartbeat(dst []byte) []byte {
 	dst = append(dst, 0x85)
-	for _, s := range []string{"id", "", "comp", storm.SystemComponent, "stream", HeartbeatStream, "task"} {
+	for _, s := range []string{"id", heartbeatID, "comp", storm.SystemComponent, "stream", HeartbeatStream, "task"} {
 		dst = packText(dst, s)
 	}
 	dst = packInt(dst, -1)

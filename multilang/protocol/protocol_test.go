@@ -72,7 +72,9 @@ func showOne(m Message) string {
 		add("ids", m.NeedTaskIDs)
 	}
 	add("text", m.Text)
-	add("level", m.Level)
+	if m.Kind == Log {
+		add("level", m.Level)
+	}
 	add("name", m.Name)
 	if !m.Value.IsNil() {
 		text, _ := appendJSON(nil, m.Value, 0)
@@ -102,7 +104,7 @@ func TestJSONMessages(t *testing.T) {
 		"ack, fail":      {"{\"command\":\"ack\",\"id\":\"5\"}\nend\n{\"command\":\"fail\",\"id\":6}\nend\n", []string{"ack ref=5", "fail ref=6"}},
 		"ack of other":   {"{\"command\":\"ack\",\"id\":\"x5\"}\nend\n", []string{`ack id="\"x5\""`}},
 		"log":            {`{"command":"log","msg":"h\u00e9 \ud83d\ude00","level":3}` + "\nend\n", []string{`log text="hé 😀" level=3`}},
-		"log no text":    {`{"command":"log","msg":["a"]}` + "\nend\n", []string{`log text="[\"a\"]"`}},
+		"log no text":    {`{"command":"log","msg":["a"]}` + "\nend\n", []string{`log text="[\"a\"]" level=2`}},
 		"error, metrics": {"{\"command\":\"error\",\"msg\":\"no\"}\nend\n{\"command\":\"metrics\",\"name\":\"m\",\"params\":[1]}\nend\n", []string{`error text="no"`, `metrics name="m" value=[1]`}},
 		"sync, CRLF":     {"{\"command\":\"sync\"}\r\nend\r\n", []string{"sync"}},
 		"state": {
@@ -118,7 +120,7 @@ func TestJSONMessages(t *testing.T) {
 		"stray end":        {"end\nend\n{\"command\":\"sync\"}\nend\n", []string{`stray text text="end"`, `stray text text="end"`, "sync"}},
 		"cut":              {`{"command":"sync"`, []string{`broken text="{\"command\":\"sync\"" err=the output ends within a message`}},
 		"syntax":           {"{\"command\":\"ack\",\"id\":}\nend\n{\"command\":\"sync\"}\nend\n", []string{`broken text="{\"command\":\"ack\",\"id\":}" err=cannot be read: no value at byte 22`, "sync"}},
-		"unknown":          {"{\"command\":\"fly\"}\nend\n", []string{`broken err=unknown command "fly"`}},
+		"unknown":          {"{\"command\":\"fly\"}\nend\n", []string{`broken text="{\"command\":\"fly\"}" err=unknown command "fly"`}},
 		"no tuple":         {"{\"command\":\"emit\",\"anchors\":[\"1\"]}\nend\n", []string{`emit stream="default" anchors=[1] ids=true err=emit has no "tuple"`}},
 		"NaN":              {`{"command":"emit","tuple":[1,-Infinity,NaN],"anchors":["3"]}` + "\nend\n", []string{`emit stream="default" anchors=[3] tuple=[1,null,null] ids=true err=value 1: JSON has no NaN and no infinity`}},
 		"too large float":  {`{"command":"emit","tuple":[[1e999]]}` + "\nend\n", []string{`emit stream="default" tuple=[[null]] ids=true err=value 0: the number 1e999 is beyond a float`}},
@@ -129,7 +131,7 @@ func TestJSONMessages(t *testing.T) {
 		"bad anchor":       {`{"command":"emit","tuple":[],"anchors":["1","x"]}` + "\nend\n", []string{`emit stream="default" anchors=[1] tuple=[] ids=true err=anchor "x" is the id of no input`}},
 		"large":            {`{"command":"log","msg":"` + strings.Repeat("x", 2*limit) + "\"}\nend\n{\"command\":\"sync\"}\nend\n", []string{`broken text="{\"command\":\"log\",\"msg\":\"` + strings.Repeat("x", excerptLen-24) + `…" err=message is larger than the limit`, "sync"}},
 		"large stray":      {strings.Repeat("x", 2*limit) + "\n{\"command\":\"sync\"}\nend\n", []string{`stray text text="` + strings.Repeat("x", excerptLen) + `…"`, "sync"}},
-		"end in a value":   {`{"command":"log","msg":"\nend\n"}` + "\nend\n", []string{`log text="\nend\n"`}},
+		"end in a value":   {`{"command":"log","msg":"\nend\n"}` + "\nend\n", []string{`log text="\nend\n" level=2`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +272,7 @@ func TestEncodings(t *testing.T) {
 	}
 	want := `{"id":"9","comp":"spo\"ut","stream":"\u00e9","task":7,"tuple":["a\n\u007f",1.0,1e+21,18446744073709551615,1.50]}
 end
-{"id":"","comp":"__system","stream":"__heartbeat","task":-1,"tuple":[]}
+{"id":"0","comp":"__system","stream":"__heartbeat","task":-1,"tuple":[]}
 end
 []
 end

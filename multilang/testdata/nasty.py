@@ -203,6 +203,18 @@ def says():
         send({"command": "fail", "id": m["id"]})
 
 
+def measures():
+    greet()
+    for m in tuples():
+        word = m["tuple"][0]
+        if word == "die":
+            print("dying", file=sys.stderr, flush=True)
+            os._exit(3)
+        print("a stray", flush=True)
+        send({"command": "metrics", "name": "heat", "params": len(word) + 0.5})
+        ack(m)
+
+
 def state():
     greet(stormring=["state"])
     waiting = []

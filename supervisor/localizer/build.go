@@ -75,8 +75,21 @@ func (b *builder) fill(ctx context.Context, id string) error {
 		if err := b.take(ctx, blob{Key: e.Key, Role: mapped, Link: e.Name, Unpack: e.Unpack, Restart: e.Restart}); err != nil {
 			return err
 		}
+		if err := b.offer(e.Name); err != nil {
+			return err
+		}
 	}
 	return b.l.disk.seal(b.dir, &b.rec)
+}
+
+// offer gives shell components, which run in resources/, a blob under its name.
+// A file of that name in the jar is left alone.
+func (b *builder) offer(name string) error {
+	path := filepath.Join(b.dir, resourcesDir, name)
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	return b.l.disk.link(filepath.Join("..", name), path)
 }
 
 // jar takes the one blob that a topology can do without.

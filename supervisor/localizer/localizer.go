@@ -6,7 +6,8 @@
 // moment it has its name, with Storm's file names in it:
 //
 //	<Dir>/topologies/<id>/<n>/   stormcode.ser stormconf.ser stormjar.jar
-//	                             resources/   out of the jar; always there
+//	                             resources/   out of the jar, and links to all blobs;
+//	                                          always there
 //	                             blobs/       <local name>.<version>
 //	                             <local name> link to the one in blobs/
 //	                             dependencies/<key>

@@ -3,6 +3,7 @@ package localizer
 import (
 	"archive/tar"
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -236,12 +237,16 @@ func (u *unpacker) file(name string, mode fs.FileMode, r io.Reader) error {
 	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // two of a name: the last one counts, but for folders
 	}
+	in := bufio.NewReader(r)
+	if head, _ := in.Peek(4); string(head) == "\x7fELF" || bytes.HasPrefix(head, []byte("#!")) {
+		mode |= 0o111 // jars do not carry the permission
+	}
 	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644|mode.Perm()&0o111)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	n, err := io.Copy(f, reader{u.ctx, r})
+	n, err := io.Copy(f, reader{u.ctx, in})
 	if err != nil {
 		return err
 	}

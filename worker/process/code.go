@@ -61,7 +61,7 @@ func (c *code) Spout(id string, o cluster.Object) func() (storm.Spout, error) {
 			return made.NewSpout()
 		}
 	default:
-		return c.program.Components.FindSpout(o.Class.Name, values(o.Class.Args))
+		return func() (storm.Spout, error) { return c.namedSpout(id, o.Class) }
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *code) Bolt(id string, o cluster.Object) func() (storm.Bolt, error) {
 			return made.NewBolt()
 		}
 	default:
-		return c.program.Components.FindBolt(o.Class.Name, values(o.Class.Args))
+		return func() (storm.Bolt, error) { return c.namedBolt(id, o.Class) }
 	}
 }
 
@@ -174,7 +174,10 @@ func (c *code) shell(id string, s *cluster.Shell) multilang.Spec {
 	if s.Script != "" {
 		argv = append(argv, s.Script)
 	}
-	return multilang.Spec{Argv: argv, Dir: dir, Streams: c.topology.Components[id].Streams}
+	return multilang.Spec{
+		Argv: argv, Dir: dir, Streams: c.topology.Components[id].Streams,
+		ShortIntegers: multilang.ShortIntegers(c.topology.StormVersion),
+	}
 }
 
 // cannotRun says why a component cannot run here.
