@@ -72,6 +72,7 @@ type Result struct {
 	Rate           int     `json:"rate,omitempty"`
 	TuplesPerSec   float64 `json:"tuples_per_sec"`
 	CPUNanos       float64 `json:"cpu_ns_per_tuple"`
+	ChildCPUNanos  float64 `json:"child_cpu_ns_per_tuple,omitempty"` // of child processes
 	AllocsPerTuple float64 `json:"allocs_per_tuple"`
 	BytesPerTuple  float64 `json:"alloc_bytes_per_tuple"`
 	P50Nanos       int64   `json:"latency_p50_ns"`
@@ -158,13 +159,18 @@ const drainFor = time.Second
 
 // once runs the topology once.
 func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
-	m := &meter{start: time.Now()}
+	m := newMeter()
 	instance, err := s.shape.instance(m)
 	if err != nil {
 		return Result{}, err
 	}
+	return m.run(ctx, "bench-"+s.Name, instance, o)
+}
+
+// run measures a topology whose components report to m.
+func (m *meter) run(ctx context.Context, name string, instance *storm.Instance, o Options) (Result, error) {
 	topology, err := local.New(local.Options{
-		Name: "bench-" + s.Name, Instance: instance, Conf: o.Conf, DrainFor: drainFor, Logger: slog.New(slog.DiscardHandler),
+		Name: name, Instance: instance, Conf: o.Conf, DrainFor: drainFor, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return Result{}, err
@@ -197,17 +203,18 @@ func (m *meter) measure(ctx context.Context, o Options) (Result, error) {
 	m.latency.Store(new(latencies))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, all, n, start := ownCPU(), machineCPU(), m.count.Load(), time.Now()
+	cpu, child, all, n, start := ownCPU(), m.childCPU(), machineCPU(), m.count.Load(), time.Now()
 	if err := m.await(ctx, o.Time, n); err != nil {
 		return Result{}, err
 	}
 	took, count := time.Since(start), float64(m.count.Load()-n)
-	used := ownCPU() - cpu
-	others := machineCPU() - all - used
+	used, childUsed := ownCPU()-cpu, m.childCPU()-child
+	others := machineCPU() - all - used - childUsed
 	runtime.ReadMemStats(&after)
 	r := Result{
 		TuplesPerSec:   count / took.Seconds(),
 		CPUNanos:       float64(used) / count,
+		ChildCPUNanos:  float64(childUsed) / count,
 		AllocsPerTuple: float64(after.Mallocs-before.Mallocs) / count,
 		BytesPerTuple:  float64(after.TotalAlloc-before.TotalAlloc) / count,
 		ResidentBytes:  residentBytes(),
@@ -254,6 +261,7 @@ func median(runs []Result) Result {
 	return Result{
 		TuplesPerSec:    pick(func(r Result) float64 { return r.TuplesPerSec }),
 		CPUNanos:        pick(func(r Result) float64 { return r.CPUNanos }),
+		ChildCPUNanos:   pick(func(r Result) float64 { return r.ChildCPUNanos }),
 		AllocsPerTuple:  pick(func(r Result) float64 { return r.AllocsPerTuple }),
 		BytesPerTuple:   pick(func(r Result) float64 { return r.BytesPerTuple }),
 		P50Nanos:        whole(func(r Result) int64 { return r.P50Nanos }),

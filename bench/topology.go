@@ -19,6 +19,19 @@ type meter struct {
 	start   time.Time    // emission times count from it
 	count   atomic.Int64 // trees completed, or tuples arrived if none is tracked
 	latency atomic.Pointer[latencies]
+	// children, if set, is the processor time of the processes that are
+	// measured too.
+	children func() time.Duration
+}
+
+func newMeter() *meter { return &meter{start: time.Now()} }
+
+// childCPU is the processor time of the processes that are measured too.
+func (m *meter) childCPU() time.Duration {
+	if m.children == nil {
+		return 0
+	}
+	return m.children()
 }
 
 // latencies gathers the time from emit to the last bolt.

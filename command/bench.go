@@ -47,17 +47,25 @@ are acked. Latency is from emit to the last bolt, at --rate.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.opts.Time, "time", 3*time.Second, "`TIME` of each run")
-	flags.DurationVar(&f.opts.WarmUp, "warm-up", time.Second, "`TIME` before each run that does not count")
-	flags.IntVar(&f.opts.Runs, "runs", 3, "run each scenario `N` times and show the medians")
+	f.add(cmd, 3*time.Second, time.Second)
 	flags.IntVar(&f.opts.Rate, "rate", 1000, "`N` tuples/s in the latency scenarios")
 	flags.StringVar(&f.compare, "compare", "", "with `raw`, measure the bare hand-off too, in turn with each scenario that has one")
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
-	completeNothing(cmd, "time", "warm-up", "runs", "rate", "set")
+	completeNothing(cmd, "rate", "set")
+	cmd.AddCommand(e.benchMultilang())
 	mustComplete(cmd.RegisterFlagCompletionFunc("compare", cobra.FixedCompletions([]cobra.Completion{raw}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
+}
+
+// add adds the flags that all measurements have.
+func (f *benchFlags) add(cmd *cobra.Command, each, warmUp time.Duration) {
+	flags := cmd.Flags()
+	flags.DurationVar(&f.opts.Time, "time", each, "`TIME` of each run")
+	flags.DurationVar(&f.opts.WarmUp, "warm-up", warmUp, "`TIME` before each run that does not count")
+	flags.IntVar(&f.opts.Runs, "runs", 3, "run everything `N` times and show the medians")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	completeNothing(cmd, "time", "warm-up", "runs")
 }
 
 func scenarioList() string {
@@ -84,6 +92,9 @@ func (e *env) runBench(ctx context.Context, names []string, f benchFlags) error 
 	if err := f.check(); err != nil {
 		return err
 	}
+	if f.opts.Rate < 1 || f.opts.Rate > maxRate {
+		return usagef("--rate is %d; it must be from 1 to %d", f.opts.Rate, maxRate)
+	}
 	if f.opts.Conf, err = parseSettings(f.settings); err != nil {
 		return err
 	}
@@ -105,7 +116,11 @@ func (e *env) runBench(ctx context.Context, names []string, f benchFlags) error 
 		err = e.printBench(report, f.opts.Raw)
 	}
 	if !f.quiet {
-		e.warnOfOthers(report)
+		most := 0.0
+		for _, s := range report.Results {
+			most = max(most, s.OtherCPU)
+		}
+		e.warnOfOthers(most)
 	}
 	if interrupted {
 		fmt.Fprintf(e.stderr, "the result is partial: interrupted after %d of %d scenarios\n", len(report.Results), len(chosen))
@@ -125,8 +140,6 @@ func (f *benchFlags) check() error {
 		return usagef("--warm-up is %s; it must not be negative", f.opts.WarmUp)
 	case f.opts.Runs < 1:
 		return usagef("--runs is %d; it must be at least 1", f.opts.Runs)
-	case f.opts.Rate < 1 || f.opts.Rate > maxRate:
-		return usagef("--rate is %d; it must be from 1 to %d", f.opts.Rate, maxRate)
 	}
 	f.opts.Raw = f.compare == raw
 	return nil
@@ -154,24 +167,25 @@ func chooseScenarios(names []string) ([]bench.Scenario, error) {
 	return chosen, nil
 }
 
-// warnOfOthers says so if the machine was not left alone.
-func (e *env) warnOfOthers(r bench.Report) {
-	most := 0.0
-	for _, s := range r.Results {
-		most = max(most, s.OtherCPU)
-	}
+// warnOfOthers says so if the machine was not left alone: others used up to so
+// much of it.
+func (e *env) warnOfOthers(most float64) {
 	if most >= busy {
 		fmt.Fprintf(e.stderr, "other processes used up to %.0f %% of the machine; alone, the figures would be better\n", 100*most)
 	}
 }
 
-func (e *env) printBench(r bench.Report, withRaw bool) error {
-	m, s := r.Machine, r.Settings
+// describeBench tells what the figures depend on.
+func (e *env) describeBench(m bench.Machine, s bench.Settings) {
 	runs := fmt.Sprintf("one run of %.3g s", s.Seconds)
 	if s.Runs > 1 {
 		runs = fmt.Sprintf("medians of %d runs of %.3g s", s.Runs, s.Seconds)
 	}
 	fmt.Fprintf(e.stdout, "%s, %d cores, %s %s, %s, GOGC=%d; %s after %.3g s\n\n", m.CPU, m.Cores, m.OS, m.Kernel, m.Go, m.GOGC, runs, s.WarmUpSeconds)
+}
+
+func (e *env) printBench(r bench.Report, withRaw bool) error {
+	e.describeBench(r.Machine, r.Settings)
 	widest := 0
 	for _, s := range r.Results {
 		widest = max(widest, len(s.Scenario))

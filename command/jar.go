@@ -53,6 +53,11 @@ with blanks between.`)
 		switch {
 		case err != nil:
 			return err
+		case java && len(args) > 1 && args[1] == fluxClass:
+			if done, err := v.fluxJar(cmd.Context(), args, &f); done {
+				return err
+			}
+			return v.runJava(cmd.Context(), args, &f)
 		case java:
 			return v.runJava(cmd.Context(), args, &f)
 		default:

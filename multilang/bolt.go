@@ -24,6 +24,7 @@ type ShellBolt struct {
 	refs         uint64
 	ticks        []uint64 // that the child has, oldest first
 	anchors      []storm.Tuple
+	staged       storm.Tuple // that is being encoded
 	checkpoint   *checkpoint
 }
 
@@ -91,8 +92,9 @@ func (b *ShellBolt) Execute(t storm.Tuple) error {
 	b.refs++
 	ref, tick := b.refs, t.IsTick()
 	out := b.child.out
+	b.staged = t
 	out.mu.Lock()
-	rest, err := out.enc.Tuple(out.rest, ref, &t)
+	rest, err := out.enc.Tuple(out.rest, ref, &b.staged)
 	if err == nil {
 		out.rest = rest
 		out.sent()
@@ -100,13 +102,13 @@ func (b *ShellBolt) Execute(t storm.Tuple) error {
 	}
 	epoch := out.epoch
 	out.mu.Unlock()
+	b.staged.SetValues(nil)
 	if err != nil {
 		b.report(fmt.Errorf("the tuple %s cannot be sent to the child: %w", b.describeInput(&t), nameField(err, t.Fields())))
 		b.out.Fail(&t)
 		return nil
 	}
-	t.SetValues(nil)
-	b.pending[ref] = input{tuple: t, epoch: epoch}
+	b.pending[ref] = input{tuple: b.staged, epoch: epoch}
 	if tick {
 		b.forgetTicks(ref)
 	}
@@ -160,15 +162,12 @@ func (b *ShellBolt) take(ref uint64, byChild bool) (input, bool) {
 	return in, ok
 }
 
-func (b *ShellBolt) find(ref uint64) (*storm.Tuple, bool) {
+func (b *ShellBolt) find(ref uint64) (storm.Tuple, bool) {
 	in, ok := b.pending[ref]
 	if !ok {
 		in, ok = b.old[ref]
 	}
-	if !ok || in.over {
-		return nil, false
-	}
-	return &in.tuple, true
+	return in.tuple, ok && !in.over
 }
 
 // rotate forgets the inputs that have timed out long ago.
@@ -263,8 +262,10 @@ func (b *ShellBolt) tryEmit(m *protocol.Message) (tasks []storm.TaskID, err erro
 			}
 			continue // its tree has ended, and needs to wait for nothing
 		}
-		anchor = t
-		b.anchors = append(b.anchors, *t)
+		b.anchors = append(b.anchors, t)
+	}
+	if len(b.anchors) == 1 {
+		anchor = &b.anchors[0]
 	}
 	switch {
 	case m.Direct && len(b.anchors) > 1:

@@ -27,7 +27,7 @@ type child struct {
 	mark    string // in the environment of all its descendants
 	log     *slog.Logger
 	out     *outbox
-	stdout  *os.File
+	stdout  *quiet
 	stderr  *os.File
 	words   lastWords
 	strays  limiter
@@ -41,6 +41,8 @@ type child struct {
 	noise   atomic.Int64  // when it last wrote anything at all
 	unheard atomic.Int64  // bytes read since its last message
 	handing atomic.Bool   // the reader waits for the task, not for the child
+	arrived int64         // when the reader last read anything; the reader's
+	pace    pace          // the reader's
 	wants   []string      // features; set before ready is closed
 	began   time.Time
 }
@@ -89,7 +91,7 @@ func (sh *shell) start() (*child, error) {
 }
 
 // spawn starts the process between three pipes.
-func (c *child) spawn() (stdin, stdout, stderr *os.File, err error) {
+func (c *child) spawn() (stdin *os.File, stdout *quiet, stderr *os.File, err error) {
 	spec := c.sh.spec
 	cmd := exec.Command(program(spec), spec.Argv[1:]...) //nolint:noctx // it is ended in order, see attend
 	cmd.Dir = spec.Dir
@@ -110,12 +112,16 @@ func (c *child) spawn() (stdin, stdout, stderr *os.File, err error) {
 		}
 		files = append(files, r, w)
 	}
+	if stdout, err = newQuiet(files[2]); err != nil {
+		return nil, nil, nil, err
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	if err := startProcess(cmd); err != nil {
+		stdout.Close()
 		return nil, nil, nil, explain(spec, err)
 	}
 	c.cmd = cmd
-	return files[1], files[2], files[4], nil
+	return files[1], stdout, files[4], nil
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
@@ -135,18 +141,23 @@ func (c *child) doom(err error) {
 
 // read hands everything that the child says to the task, in batches of what
 // was there at once.
-func (c *child) read(stdout io.Reader) {
+func (c *child) read(stdout *quiet) {
 	dec := c.sh.set.codec.NewDecoder(c.sh.set.maxMessage)
 	for {
 		n, err := stdout.Read(dec.Room(readSize))
 		if n > 0 {
 			dec.Wrote(n)
-			c.noise.Store(time.Now().UnixNano())
+			now := time.Now()
+			c.arrived = now.UnixNano()
+			c.noise.Store(c.arrived)
 			c.unheard.Add(int64(n))
 			if !c.take(dec.Next) {
 				// It may have more to write before it can end.
 				_, _ = io.Copy(io.Discard, stdout)
 				return
+			}
+			if d := c.pace.pause(now, n, c.out.inFlight()); d > 0 {
+				stdout.pause(d)
 			}
 		}
 		if err != nil {
@@ -206,6 +217,7 @@ func (c *child) sift(m *protocol.Message) bool {
 		return c.sh.syncs
 	default:
 		c.hear()
+		c.pace.note(m)
 		return true
 	}
 }
@@ -217,16 +229,18 @@ func tooLarge(err error) error {
 	return err
 }
 
-// hear notes that the child has said something.
+// hear notes that the child has said something, in what was read last.
 func (c *child) hear() {
-	c.heard.Store(time.Now().UnixNano())
-	c.unheard.Store(0)
+	if c.heard.Load() != c.arrived {
+		c.heard.Store(c.arrived)
+		c.unheard.Store(0)
+	}
 }
 
 // behind reports whether it is this process that is late: the child has written
 // what was not read yet, and it is no endless noise.
 func (c *child) behind() bool {
-	return !c.babbles() && unread(c.stdout)
+	return !c.babbles() && c.stdout.unread()
 }
 
 // babbles reports whether the child has written more than any message has since
@@ -279,7 +293,7 @@ func (c *child) hand(e event) bool {
 	}
 	c.handing.Store(true)
 	defer func() {
-		c.hear()
+		c.heard.Store(time.Now().UnixNano())
 		c.handing.Store(false)
 	}()
 	c.sh.notify()

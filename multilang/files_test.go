@@ -85,7 +85,7 @@ func TestFilesAreThereAsLongAsTheTask(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
 		}
-		defer func() {
+		t.Cleanup(func() {
 			r.stop()
 			r.on(func() {
 				if err := b.Cleanup(); err != nil {
@@ -95,7 +95,7 @@ func TestFilesAreThereAsLongAsTheTask(t *testing.T) {
 			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s is left: %v", dir, err)
 			}
-		}()
+		})
 	}
 	if dirs[0] == dirs[1] {
 		t.Errorf("two tasks share %s", dirs[0])

@@ -49,18 +49,11 @@ func killGroup(pid int) error {
 	return err
 }
 
-// unread reports whether there are bytes in a pipe; false if that cannot be told.
-func unread(pipe *os.File) (yes bool) {
-	conn, err := pipe.SyscallConn()
-	if err != nil {
-		return false
-	}
-	err = conn.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, 0)
-		yes = err == nil && n > 0 && fds[0].Revents&unix.POLLIN != 0
-	})
-	return err == nil && yes
+// readable reports whether there are bytes in a pipe.
+func readable(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // it is a file's
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLIN != 0
 }
 
 // isGone tells the error of a pipe that nobody reads any more.

@@ -230,6 +230,22 @@ func TestReportSpoutThatWasDeactivatedForLong(t *testing.T) {
 	}
 }
 
+// TestReportSpoutThatDoesNotKnowActivation takes a second, which is how long the
+// answer is waited for.
+func TestReportSpoutThatDoesNotKnowActivation(t *testing.T) {
+	t.Parallel()
+	r := newSpoutRig(t)
+	p := r.openScript(Spec{tune: func(s *settings) { s.timeout = 200 * time.Millisecond }}, "report_child.py", "old_spout")
+	r.on(p.Activate)
+	r.next(p, "tuples", func() bool { return len(r.emitted) > 2 })
+	r.on(p.Deactivate)
+	<-time.After(500 * time.Millisecond)
+	r.on(p.Activate)
+	n := len(r.emitted)
+	r.next(p, "more", func() bool { return len(r.emitted) > n })
+	r.noErrors()
+}
+
 func TestShortIntegers(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{

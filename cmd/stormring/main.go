@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	storm.Main(command.Run, storm.Program{Topologies: topologies.All()})
+	storm.Main(command.Run, storm.Program{Topologies: topologies.All(), Components: topologies.Components()})
 }

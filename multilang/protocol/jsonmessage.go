@@ -14,7 +14,8 @@ type reader struct {
 	id     []byte // as it stands
 	vals   []storm.Value
 	refs   []uint64
-	slab   slab
+	slab   slab[storm.Value]
+	ids    slab[uint64]
 	stream string // the last one seen, to save a copy
 }
 
@@ -173,7 +174,7 @@ func (r *reader) anchors(m *Message) {
 	r.refs = r.refs[:0]
 	r.anchor(m, 1)
 	if len(r.refs) > 0 && r.hard == nil {
-		m.Anchors = append([]uint64(nil), r.refs...)
+		m.Anchors = r.ids.put(r.refs)
 	}
 }
 

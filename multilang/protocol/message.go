@@ -165,13 +165,13 @@ func parseRef(b []byte) uint64 {
 	return n
 }
 
-// slab hands out slices for the values of tuples, many to an allocation.
-type slab struct{ free []storm.Value }
+// slab hands out short slices, many to an allocation.
+type slab[T any] struct{ free []T }
 
-func (s *slab) put(vals []storm.Value) []storm.Value {
+func (s *slab[T]) put(vals []T) []T {
 	n := len(vals)
 	if n > len(s.free) || s.free == nil {
-		s.free = make([]storm.Value, max(256, n))
+		s.free = make([]T, max(256, n))
 	}
 	out := s.free[:n:n]
 	s.free = s.free[n:]

@@ -18,7 +18,7 @@ type msgpackDecoder struct {
 	pos      int // stepped over up to here, from the message at from
 	open     int // values still to step over; 0 if none has begun
 	vals     []storm.Value
-	slab     slab
+	slab     slab[storm.Value]
 }
 
 var _ Decoder = (*msgpackDecoder)(nil)

@@ -113,4 +113,17 @@ def odd_spout():
         send({"command": "sync"})
 
 
+def old_spout():
+    # Knows neither activate nor deactivate, and does not answer them.
+    greet()
+    n = 0
+    while True:
+        m = read()
+        if m["command"] == "next":
+            emit(["next", n])
+            n += 1
+        if m["command"] in ("next", "ack", "fail"):
+            send({"command": "sync"})
+
+
 globals()[way]()

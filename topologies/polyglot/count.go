@@ -39,7 +39,14 @@ func (b *counter) Execute(t storm.Tuple, out *storm.BasicOutputCollector) error 
 		b.settled = t.Int(0)
 		return nil
 	}
-	word, times, line := t.String(0), t.Int(1), t.Int(2)
+	word := t.String(0)
+	// Also if it is no news: the first time, it may not have arrived.
+	out.Emit(storm.String(word), storm.Int(b.add(word, t.Int(1), t.Int(2))))
+	return nil
+}
+
+// add counts a word that is times in a line, and returns its count.
+func (b *counter) add(word string, times, line int64) int64 {
 	w := b.words[word]
 	if w == nil {
 		w = &tally{}
@@ -49,7 +56,5 @@ func (b *counter) Execute(t storm.Tuple, out *storm.BasicOutputCollector) error 
 		w.n += times
 		w.lines = append(slices.DeleteFunc(w.lines, func(old int64) bool { return old < b.settled }), line)
 	}
-	// Also if it is no news: the first time, it may not have arrived.
-	out.Emit(storm.String(word), storm.Int(w.n))
-	return nil
+	return w.n
 }

@@ -72,25 +72,31 @@ func scriptTexts() (sources []source, total int64, err error) {
 // maxLine bounds the memory that a line takes, in bytes.
 const maxLine = 16 << 20
 
-// lineReader reads lines of UTF-8.
-type lineReader struct {
-	name    string
-	file    io.ReadCloser
-	buf     *bufio.Reader
-	long    []byte // what has come of a line that is longer than buf
-	number  int    // of the last line, from 1
-	replace bool
+// text says what lines may hold.
+type text struct {
+	replace bool // what is not UTF-8, instead of refusing it
+	noNUL   bool // refuse NUL, which a shell cannot hold
 }
 
-func newLineReader(name string, file io.ReadCloser, replace bool) *lineReader {
-	return &lineReader{name: name, file: file, buf: bufio.NewReaderSize(file, 64<<10), replace: replace}
+// lineReader reads lines of UTF-8.
+type lineReader struct {
+	name   string
+	file   io.ReadCloser
+	buf    *bufio.Reader
+	long   []byte // what has come of a line that is longer than buf
+	number int    // of the last line, from 1
+	text   text
+}
+
+func newLineReader(name string, file io.ReadCloser, text text) *lineReader {
+	return &lineReader{name: name, file: file, buf: bufio.NewReaderSize(file, 64<<10), text: text}
 }
 
 func (r *lineReader) close() { r.file.Close() }
 
 // next is the next line without its end, and how many bytes were read. The last
 // line needs no end.
-func (r *lineReader) next() (text string, n int, err error) {
+func (r *lineReader) next() (line string, n int, err error) {
 	r.long = r.long[:0]
 	r.number++
 	for {
@@ -109,14 +115,21 @@ func (r *lineReader) next() (text string, n int, err error) {
 		}
 		break
 	}
-	text = strings.TrimSuffix(string(r.long), "\n")
-	if utf8.ValidString(text) {
-		return text, n, nil
+	line, err = r.check(strings.TrimSuffix(string(r.long), "\n"))
+	return line, n, err
+}
+
+// check is a line as it may be sent.
+func (r *lineReader) check(line string) (string, error) {
+	switch {
+	case r.text.noNUL && strings.ContainsRune(line, 0):
+		return "", fmt.Errorf("line %d of %s has a NUL, which a shell cannot hold; take another --splitter", r.number, r.name)
+	case utf8.ValidString(line):
+		return line, nil
+	case r.text.replace:
+		return toUTF8(line), nil
 	}
-	if !r.replace {
-		return "", n, fmt.Errorf("line %d of %s is not UTF-8, which messages to other languages are; convert it (iconv -t UTF-8), or count with --invalid %s", r.number, r.name, replaceInvalid)
-	}
-	return toUTF8(text), n, nil
+	return "", fmt.Errorf("line %d of %s is not UTF-8, which messages to other languages are; convert it (iconv -t UTF-8), or count with --invalid %s", r.number, r.name, replaceInvalid)
 }
 
 // toUTF8 puts one U+FFFD in the place of what is not UTF-8, or of what only

@@ -13,6 +13,9 @@ const (
 	settledStream = "settled"
 	// tellAfter is how many more lines have to be settled before it is told again.
 	tellAfter = 32
+	// maxAttempts is how often a line is emitted. One that always fails must not
+	// come for ever.
+	maxAttempts = 50
 	// failInvalid and replaceInvalid are what may be done about text that is not
 	// UTF-8, which no message in JSON can carry.
 	failInvalid, replaceInvalid = "fail", "replace"
@@ -23,7 +26,7 @@ const (
 type lines struct {
 	job     *job
 	sources []source
-	replace bool // what is not UTF-8
+	text    text
 	out     *storm.SpoutOutputCollector
 
 	at     int // index of the source that is being read
@@ -31,6 +34,7 @@ type lines struct {
 	next   int64            // number of the next line
 	kept   map[int64]string // those under way, to be emitted again if they fail
 	again  []int64          // those that have
+	fails  map[int64]int    // and how often
 	low    int64            // all lines below are settled
 	told   int64            // and this has been said
 	done   bool             // no line is left to be read
@@ -50,7 +54,7 @@ func (s *lines) Open(ctx *storm.TopologyContext, out *storm.SpoutOutputCollector
 		return fmt.Errorf("component %q has %d tasks, which would number the lines differently; set its parallelism to 1", ctx.Component(), n)
 	}
 	s.job.enter(ctx.Task())
-	s.out, s.kept = out, map[int64]string{}
+	s.out, s.kept, s.fails = out, map[int64]string{}, map[int64]int{}
 	return nil
 }
 
@@ -74,10 +78,7 @@ func (s *lines) NextTuple() error {
 	case errors.Is(err, io.EOF):
 		s.stop()
 	case err != nil:
-		// Another start would not help, so it is not asked for.
-		s.job.fail(err)
-		s.out.ReportError(err)
-		s.stop()
+		s.giveUp(err)
 	default:
 		s.kept[s.next] = text
 		s.next++
@@ -98,7 +99,7 @@ func (s *lines) read() (string, error) {
 			if err != nil {
 				return "", err
 			}
-			s.reader = newLineReader(s.sources[s.at].name, r, s.replace)
+			s.reader = newLineReader(s.sources[s.at].name, r, s.text)
 		}
 		text, n, err := s.reader.next()
 		s.job.read.Add(int64(n))
@@ -118,6 +119,7 @@ func (s *lines) Exhausted() bool { return s.done && len(s.kept) == 0 }
 func (s *lines) Ack(id storm.Value) {
 	line, _ := id.AsInt()
 	delete(s.kept, line)
+	delete(s.fails, line)
 	for s.low < s.next {
 		if _, open := s.kept[s.low]; open {
 			break
@@ -129,9 +131,24 @@ func (s *lines) Ack(id storm.Value) {
 // Fail implements storm.Spout.
 func (s *lines) Fail(id storm.Value) {
 	line, _ := id.AsInt()
-	if _, open := s.kept[line]; open {
-		s.again = append(s.again, line)
+	if _, open := s.kept[line]; !open {
+		return
 	}
+	if s.fails[line]++; s.fails[line] == maxAttempts {
+		s.giveUp(fmt.Errorf("a line failed %d times, see the errors of the other components; it begins with %.60q", maxAttempts, s.kept[line]))
+		return
+	}
+	s.again = append(s.again, line)
+}
+
+// giveUp ends the run without a result. Another start would not help, so it is
+// not asked for.
+func (s *lines) giveUp(err error) {
+	s.job.fail(err)
+	s.out.ReportError(err)
+	s.stop()
+	clear(s.kept)
+	s.again = nil
 }
 
 // Close implements storm.Spout.

@@ -131,21 +131,21 @@ func (o *options) build(env storm.Env) (*storm.Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("polyglot: %w", err)
 	}
-	scripts, err := fs.Sub(embedded, "resources")
+	files, err := fs.Sub(embedded, "resources")
 	if err != nil {
 		return nil, err
 	}
 	j := newJob(total)
 	b := storm.NewTopologyBuilder()
 	b.SetSpout("lines", func() storm.Spout {
-		return &lines{job: j, sources: sources, replace: o.invalid.name == replaceInvalid}
+		return &lines{job: j, sources: sources, text: text{replace: o.invalid.name == replaceInvalid, noNUL: o.splitter.name == "shell"}}
 	}, 1)
-	b.SetBolt("split", o.script(scripts, o.splitter.name, "split", "word", "times", "line"), o.splitters).ShuffleGrouping("lines")
+	b.SetBolt("split", o.script(files, o.splitter.name, "split", "word", "times", "line"), o.splitters).ShuffleGrouping("lines")
 	var count *storm.BoltDeclarer
 	if o.counter.name == goCounter {
 		count = b.SetBasicBolt("count", func() storm.BasicBolt { return &counter{job: j} }, o.counters)
 	} else {
-		count = b.SetBolt("count", o.script(scripts, o.counter.name, "count", "word", "count"), o.counters)
+		count = b.SetBolt("count", o.script(files, o.counter.name, "count", "word", "count"), o.counters)
 	}
 	count.FieldsGrouping("split", "word").Grouping("lines", settledStream, storm.Grouping{Kind: storm.GroupAll})
 	b.SetBasicBolt("report", func() storm.BasicBolt { return &reporter{job: j, output: o.output} }, 1).GlobalGrouping("count")

@@ -2,7 +2,6 @@ package process
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stormring/stormring/storm"
@@ -93,15 +92,7 @@ func (b *logBolt) Prepare(ctx *storm.TopologyContext, out *storm.OutputCollector
 
 // Execute implements storm.Bolt.
 func (b *logBolt) Execute(t storm.Tuple) error {
-	var fields []string
-	for i, v := range t.Values() {
-		name := fmt.Sprint(i)
-		if names := t.Fields(); i < len(names) {
-			name = names[i]
-		}
-		fields = append(fields, fmt.Sprintf("%s=%v", name, v))
-	}
-	b.ctx.Logger().Info("tuple", "source", fmt.Sprintf("%s:%d", t.SourceComponent(), t.SourceTask()), "stream", t.SourceStream(), "values", strings.Join(fields, " "))
+	b.ctx.Logger().Info("tuple", "tuple", fmt.Sprint(t))
 	b.out.Ack(&t)
 	return nil
 }
