@@ -148,7 +148,7 @@ func TestOutputWithoutEndOfLine(t *testing.T) {
 func TestLargeValues(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	b := r.bolt(Spec{}, "nasty.py", "large")
+	b := r.bolt(Spec{tune: func(s *settings) { s.timeout = patient }}, "nasty.py", "large")
 	text := strings.Repeat("ü", 150_000)
 	r.send(b, 1, 20, storm.String(text), storm.Int(1))
 	r.until("20 acks", r.acked(20))
@@ -252,7 +252,7 @@ func TestChildThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	env, check := descendants(t)
 	r := newRig(t, nil)
-	_, err := r.tryBolt(Spec{Env: []string{env}, tune: func(s *settings) { s.start = 2 * time.Second; s.firstTries = 2 }}, "nasty.py", "mute")
+	_, err := r.tryBolt(Spec{Env: []string{env}, tune: func(s *settings) { s.start = time.Second; s.firstTries = 2 }}, "nasty.py", "mute")
 	if err == nil || !strings.Contains(err.Error(), "did not answer the handshake and was silent for") || !strings.Contains(err.Error(), "started 2 times") {
 		t.Errorf("Prepare: %v", err)
 	}

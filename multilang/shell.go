@@ -204,7 +204,7 @@ func (sh *shell) run() {
 		}
 		wait, again := t.next(sh.set, time.Since(c.began), isReady(c))
 		if !again {
-			sh.tell(event{child: c, final: true, err: fmt.Errorf("%w; it has been started %d times, which is all that %s allows%s", err, t.n, string(storm.ConfMultilangMaxRestarts), c.words.String())})
+			sh.tell(event{child: c, final: true, err: fmt.Errorf("%w; it has been started %s%s", err, t.why(sh.set), c.words.String())})
 			return
 		}
 		sh.tell(event{child: c, err: fmt.Errorf("%w; it is started again in %v%s", err, wait, c.words.String())})
@@ -237,6 +237,14 @@ func (t *tries) next(set settings, lived time.Duration, ready bool) (wait time.D
 		limit = min(limit, set.firstTries-1)
 	}
 	return min(set.backoff<<min(t.n-1, 20), set.maxBackoff), t.n <= limit
+}
+
+// why says why no other process is started.
+func (t *tries) why(set settings) string {
+	if !t.proud && set.maxRestarts >= set.firstTries {
+		return fmt.Sprintf("%d times and has never answered the handshake", t.n)
+	}
+	return fmt.Sprintf("%d times, which is all that %s allows", t.n, string(storm.ConfMultilangMaxRestarts))
 }
 
 func isReady(c *child) bool {

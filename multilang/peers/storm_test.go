@@ -177,18 +177,21 @@ func TestCrash(t *testing.T) {
 // TestIdle leaves a bolt and a spout alone for longer than a child may be
 // silent.
 func TestIdle(t *testing.T) {
-	each(t, current, func(t *testing.T, p peer) {
-		conf := storm.Config{"test.word": "x", "topology.subprocess.timeout.secs": 1}
+	t.Parallel()
+	conf := storm.Config{"test.word": "x", "topology.subprocess.timeout.secs": 1}
+	for _, p := range append([]peer{pystorm}, current...) {
 		r, s := newRig(t, conf), spoutRig{newRig(t, conf)}
 		b, source := r.bolt(p.spec(t, "bolt")), s.spout(p.spec(t, "spout"))
-		<-time.After(2500 * time.Millisecond)
-		r.send(b, 1, "echo", 1)
-		r.await("ack 1", 1)
-		s.next(source, "emit", 1)
-		if errs := slices.Concat(r.errs, s.errs); len(errs) > 0 {
-			t.Errorf("errors %q", errs)
-		}
-	})
+		defer func() { // all of them wait at the same time
+			r.send(b, 1, "echo", 1)
+			r.await("ack 1", 1)
+			s.next(source, "emit", 1)
+			if errs := slices.Concat(r.errs, s.errs); len(errs) > 0 {
+				t.Errorf("%s: errors %q", p.name, errs)
+			}
+		}()
+	}
+	<-time.After(2500 * time.Millisecond)
 }
 
 func TestMetrics(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,9 @@ func (w *words) run(t *testing.T, source, split multilang.Spec, conf storm.Confi
 	defer cancel()
 	w.n, w.failed, w.done = map[string]int{}, -1, cancel
 	source.Streams = map[string]storm.StreamSpec{"default": {Fields: storm.Fields{"line", "n"}}, "done": {Fields: storm.Fields{"failed"}}}
+	if slices.Contains(split.Argv, "batch") {
+		split.Conf = storm.Config{"topology.tick.tuple.freq.secs": 1}
+	}
 	split.Streams = map[string]storm.StreamSpec{"default": {Fields: storm.Fields{"word"}}}
 	b := storm.NewTopologyBuilder()
 	b.SetSpout("lines", func() storm.Spout { return multilang.NewSpout(source) }, 1)
@@ -103,11 +107,33 @@ func TestWords(t *testing.T) {
 	})
 }
 
+// TestPystormWords is TestWords with pystorm; the batches are of real ticks.
+func TestPystormWords(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"json"}, {"msgpack", "stay"}, {"json", "batch"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			conf := storm.Config{"topology.max.spout.pending": 1000}
+			maps.Copy(conf, codecs[args[0]])
+			w := crashWith(t, pystorm, conf, args...)
+			if args[len(args)-1] == "stay" && w.failed != 1 {
+				t.Errorf("%d tuples failed", w.failed)
+			}
+		})
+	}
+}
+
 func crash(t *testing.T, p peer, args ...string) *words {
 	t.Helper()
+	return crashWith(t, p, storm.Config{}, args...)
+}
+
+func crashWith(t *testing.T, p peer, conf storm.Config, args ...string) *words {
+	t.Helper()
 	const n = 200
+	conf["test.lines"] = n
 	var w words
-	res := w.run(t, p.spec(t, "lines"), p.spec(t, "split", args...), storm.Config{"test.lines": n})
+	res := w.run(t, p.spec(t, "lines", args...), p.spec(t, "split", args...), conf)
 	w.check(t, n, res)
 	if w.failed < 1 {
 		t.Errorf("%d tuples failed", w.failed)

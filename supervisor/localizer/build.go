@@ -107,8 +107,8 @@ func (b *builder) jar(ctx context.Context, key string) error {
 	made := &b.rec.Blobs[len(b.rec.Blobs)-1]
 	path := filepath.Join(b.dir, jarFile)
 	b.rec.Program, err = isProgram(path)
-	if err != nil || b.rec.Program {
-		return errors.Join(err, b.l.disk.makeExecutable(b.rec.Program, path))
+	if err = errors.Join(err, b.l.disk.makeExecutable(b.rec.Program, path)); err != nil {
+		return err
 	}
 	if made.Files != nil { // they came with it
 		return nil
