@@ -178,12 +178,14 @@ func (o *outbox) send(answer bool, add func(dst []byte) ([]byte, error)) error {
 	return nil
 }
 
-// command queues a command to a spout, which then owes an answer.
-func (o *outbox) command(name, id string) {
+// command queues a command to a spout. owes tells that it then owes an answer.
+func (o *outbox) command(name, id string, owes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.owed++; o.owed == 1 {
-		o.since = time.Now()
+	if owes {
+		if o.owed++; o.owed == 1 {
+			o.since = time.Now()
+		}
 	}
 	o.rest = o.enc.Command(o.rest, name, id)
 	o.rouse()

@@ -320,11 +320,10 @@ func (sh *shell) look(c *child, now time.Time) error {
 	if sh.beats {
 		c.out.heartbeat()
 	}
-	quiet := c.silent(now)
-	if quiet > 0 && sh.syncs {
-		sh.notify() // the task may find that it need not wait
+	if sh.syncs {
+		sh.notify() // a spout may find that it need not wait for an answer
 	}
-	if quiet > sh.set.timeout && !c.behind() {
+	if quiet := c.silent(now); quiet > sh.set.timeout && !c.behind() {
 		return fmt.Errorf("it did not answer for %v (it is %s), so it hangs; raise %s if it may be busy for that long%s", round(quiet), doing(c.pid()), string(storm.ConfTopologySubprocessTimeoutSecs), c.mumbling())
 	}
 	return nil

@@ -33,8 +33,8 @@ type order struct{ name, id string }
 // sentOrder is a command that a spout has.
 type sentOrder struct {
 	next bool
-	// courtesy is when it was sent if the child may not know it: activate and
-	// deactivate came with Storm 1.1.
+	// courtesy is when it was sent if the child need not answer: it may not know
+	// activate and deactivate, which came with Storm 1.1.
 	courtesy time.Time
 }
 
@@ -51,7 +51,7 @@ const (
 	// executor see to the acks.
 	patience = 5 * time.Millisecond
 	// courtesyWait is how long an answer to what the child may not know is
-	// waited for, or half of what it may be silent.
+	// waited for.
 	courtesyWait = time.Second
 	// pipelined is how many commands a child gets that asked for that.
 	pipelined = 128
@@ -160,11 +160,12 @@ func (s *ShellSpout) pump() {
 	for ; n < len(s.queue) && len(s.sent) < limit; n++ {
 		o := s.queue[n]
 		sent := sentOrder{next: o.name == nextOrder}
-		if o.name == "activate" || o.name == "deactivate" {
+		courtesy := limit == 1 && (o.name == "activate" || o.name == "deactivate")
+		if courtesy {
 			sent.courtesy = time.Now()
 		}
 		s.sent = append(s.sent, sent)
-		s.child.out.command(o.name, o.id)
+		s.child.out.command(o.name, o.id, !courtesy)
 	}
 	s.queue = s.queue[n:]
 }
@@ -201,16 +202,14 @@ func (s *ShellSpout) answered() {
 // 1.2 does not know activate, and a spout of a later one answers only if it has
 // a method for it. If it comes after all, the child has a command more at once.
 func (s *ShellSpout) excuse() {
-	if s.child == nil || len(s.sent) == 0 || s.child.has(featurePipeline) {
+	if s.child == nil || len(s.sent) == 0 {
 		return
 	}
-	since := s.sent[0].courtesy
-	if since.IsZero() || time.Since(since) < min(courtesyWait, s.sh.set.timeout/2) {
+	if since := s.sent[0].courtesy; since.IsZero() || time.Since(since) < courtesyWait {
 		return
 	}
 	s.log.Info("a shell spout does not answer activate or deactivate, so its answer is not waited for")
 	s.unsaid++
-	s.child.out.synced()
 	s.answered()
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -51,27 +52,38 @@ func BenchmarkWindow(b *testing.B) {
 // pump sends b.N tuples, at most window of them before their acks.
 func pump(b *testing.B, p *parent, window int) {
 	b.Helper()
-	in := bufio.NewWriterSize(p.in, 1<<16)
-	sent := 0
+	may := make(chan int, window) // how many more to send; a child may write before it reads all
+	may <- min(window, b.N)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer close(may)
+	sending.Go(func() {
+		in := bufio.NewWriterSize(p.in, 1<<16)
+		sent := 0
+		for n := range may {
+			for range min(n, b.N-sent) {
+				writeTuple(in, sent)
+				sent++
+			}
+			if err := in.Flush(); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 	for acked := 0; acked < b.N; {
-		for sent < b.N && sent-acked < window {
-			writeTuple(in, sent)
-			sent++
-		}
-		if err := in.Flush(); err != nil {
-			b.Fatal(err)
-		}
 		// What has come, and at least one ack.
-		for first := true; first || p.out.Buffered() > 0; {
+		n := 0
+		for n == 0 || p.out.Buffered() > 0 {
 			line, err := p.out.ReadSlice('\n')
 			if err != nil {
 				b.Fatal(err)
 			}
 			if len(line) > 14 && line[12] == 'a' { // {"command":"ack
-				acked++
-				first = false
+				n++
 			}
 		}
+		acked += n
+		may <- n
 	}
 }
 

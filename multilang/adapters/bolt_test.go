@@ -114,6 +114,10 @@ func TestValues(t *testing.T) {
 		p.expect(emits(`[1,"x",{"a":[1]}]`, ""), acks)
 		p.send(tuple(`["echo","1234567890123456789",9007199254740993]`))
 		p.expect(reports("jq cannot carry the integer 9007199254740993"), fails)
+		p.send(tuple(`["echo","a\u0000b"]`))
+		p.expect(reports("a shell cannot hold a text with NUL"), fails)
+		p.send(tuple(`["echo",["a\u0000b"]]`)) // as JSON text it can
+		p.expect(emits(`["[\"a\\u0000b\"]"]`, ""), acks)
 		p.end(0, true)
 	})
 }

@@ -83,6 +83,9 @@ func output(name string, args ...string) (string, error) {
 // fetch is what scripts know under a name.
 func fetch(t *testing.T, name string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("real interpreters are too slow for -short")
+	}
 	path, err := has[name]()
 	switch {
 	case err == nil:

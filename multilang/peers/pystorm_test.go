@@ -260,6 +260,20 @@ func TestPystormSpout(t *testing.T) {
 	})
 }
 
+// TestSlowActivate answers later than is waited for.
+func TestSlowActivate(t *testing.T) {
+	t.Parallel()
+	r := spoutRig{newRig(t, said)}
+	s := r.spout(pystorm.spec(t, "spout", "slow"))
+	r.on(s.Activate)
+	r.next(s, "emit other", 1)
+	r.on(func() { s.Ack(r.ids[0]) })
+	r.await("log INFO acked", 1)
+	r.expect(greeting, "log INFO active",
+		"emit default [next 0] <", "emit default [next 1] <", "emit default [next 2] <", "emit default [next 3] <", "emit default [next 4] <",
+		"to 3 straight [d] <", "emit default [free 6] <", "emit other [[2 3]] <", "log INFO acked 's'")
+}
+
 func TestPystormSpoutThatCrashes(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"exit", "stay"} {

@@ -174,8 +174,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// TestIdle leaves a bolt and a spout alone for longer than a child may be
-// silent.
+// TestIdle leaves bolts and spouts alone for longer than a child may be silent.
+// One of the spouts is deactivated, which it does not answer.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	conf := storm.Config{"test.word": "x", "topology.subprocess.timeout.secs": 1}
@@ -191,7 +191,21 @@ func TestIdle(t *testing.T) {
 			}
 		}()
 	}
+	r := spoutRig{newRig(t, conf)}
+	old := r.spout(oldNode.spec(t, "spout"))
+	r.on(old.Activate)
+	r.next(old, "emit", 1)
+	r.on(func() {
+		old.Deactivate()
+		old.Ack(r.ids[0])
+	})
 	<-time.After(2500 * time.Millisecond)
+	r.await(`log INFO acked "s"`, 1) // though it is deactivated
+	r.on(old.Activate)
+	r.next(old, "emit", 2)
+	if len(r.errs) > 0 {
+		t.Errorf("errors %q", r.errs)
+	}
 }
 
 func TestMetrics(t *testing.T) {

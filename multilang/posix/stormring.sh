@@ -55,7 +55,10 @@ select(. != "end" and . != "")
   elif has("tuple") then
     "kind=tuple id=" + (.id | tojson | word) + " comp=" + (.comp | text | word)
     + " stream=" + (.stream | text | word) + " task=" + (.task | text | word)
-    + " _lost=" + ([$line | numbers | .[] | select((tonumber | tojson) != .)] | join(" ") | word)
+    + " _lost=" + ([
+        ($line | numbers | .[] | select((tonumber | tojson) != .) | "jq cannot carry the integer " + .),
+        (.tuple[] | text | select(explode | index(0)) | "a shell cannot hold a text with NUL")
+      ] | first // "" | word)
     + " _values=" + ([.tuple[] | text | word] | join(" ") | word)
   elif has("checkpoint") then "kind=checkpoint action=" + (.checkpoint | text | word) + " txid=" + (.txid | tojson | word)
   elif has("command") then
@@ -189,7 +192,7 @@ take() {
 	_current=$id
 	[ -z "$1" ] || _anchors=[$id]
 	if [ -n "$_lost" ]; then
-		report_error "jq cannot carry the integer $_lost"
+		report_error "$_lost"
 		fail "$_current"
 	elif [ "$stream" = __tick ]; then
 		process_tick

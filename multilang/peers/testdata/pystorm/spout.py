@@ -1,4 +1,5 @@
 import sys
+import time
 
 from pystorm import Spout
 
@@ -30,6 +31,8 @@ class Tester(Spout):
         self.emit(["again", 0], tup_id=tup_id)
 
     def activate(self):
+        if "slow" in sys.argv:
+            time.sleep(1.5)
         self.log("active")
 
     def deactivate(self):
