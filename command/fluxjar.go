@@ -108,7 +108,7 @@ func (v *verbs) performJar(ctx context.Context, t *flux.Topology, name string, j
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir)
 	p := &pack{dir: dir, jar: name}
 	if p.there, err = extract(ctx, jar, dir); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -205,23 +205,23 @@ func (z *zipper) entry(at, name string, above []string) error {
 	if z.files++; z.files > maxPackFiles {
 		return fmt.Errorf("%s has more than %d files; put large sets of files into the blob store", z.shown, maxPackFiles)
 	}
-	real, err := filepath.EvalSymlinks(at)
+	target, err := filepath.EvalSymlinks(at)
 	if err != nil {
 		return err
 	}
-	if inside, err := filepath.Rel(z.root, real); err != nil || !filepath.IsLocal(inside) {
-		return fmt.Errorf("%s is a link to %s, which is not in %s; copy it there", name, real, z.shown)
+	if inside, err := filepath.Rel(z.root, target); err != nil || !filepath.IsLocal(inside) {
+		return fmt.Errorf("%s is a link to %s, which is not in %s; copy it there", name, target, z.shown)
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(target)
 	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return z.folder(real, name, above)
+		return z.folder(target, name, above)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is neither a file nor a folder (%s), so it cannot be sent; take it away", name, info.Mode().Type())
 	}
-	return z.file(real, name, info)
+	return z.file(target, name, info)
 }
 
 func (z *zipper) file(at, name string, info fs.FileInfo) error {

@@ -37,7 +37,7 @@ func (v *verbs) sendFlux(ctx context.Context, t *flux.Topology, settings storm.C
 	}
 	s := client.Submission{Name: t.Name, Conf: string(text), Topology: t.Description, Inactive: f.inactive}
 	if jar != nil {
-		defer jar.Close() //nolint:errcheck // a temporary file
+		defer jar.Close()
 		s.Jar = jar
 	}
 	return v.askAt(ctx, c, func(ctx context.Context, n leader) error {

@@ -76,6 +76,7 @@ var house = []room{
 	{path: "worker/checkpoint", kind: pure},
 	{path: "worker/stats", kind: pure, std: "sync/atomic", mods: "github.com/HdrHistogram/hdrhistogram-go"},
 	{path: "multilang/protocol", kind: pure},
+	{path: "flux", kind: pure, std: "io/fs", mods: "github.com/goccy/go-yaml"},
 	{path: "internal/coord/embedded/tree", kind: pure, by: "internal/coord/embedded simulation"},
 	{path: "sr3/ring", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring},
@@ -119,6 +120,7 @@ var house = []room{
 	// 4: samples, one a folder; topologies itself is their list.
 	{path: "topologies", kind: sample, also: "topologies/...", tests: "local"},
 	{path: "topologies/...", kind: sample, tests: "local"},
+	{path: "topologies/polyglot", kind: sample, also: "multilang", tests: "local worker"},
 
 	// 5: compositions.
 	{path: "daemon", kind: composition},
