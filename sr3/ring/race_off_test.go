@@ -1,0 +1,10 @@
+//go:build !race
+
+package ring
+
+const (
+	// fewSeeds is how many worlds of each kind are run by default.
+	fewSeeds = 14
+	// largest is the largest ring.
+	largest = 10_000
+)
