@@ -1,36 +1,28 @@
 package clienttests
 
 import (
-	"archive/zip"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stormring/stormring/clienttests/sparse"
 )
 
 // TestStreamparse submits a Python topology with streamparse 5.
 func TestStreamparse(t *testing.T) {
-	sparse := clients(t, []string{"python3"}, "sparse")
+	tool := sparse.Tool(t)
 	var cl *cluster
 	if isReference() {
 		cl = startReference(t, 0) // its worker would not find streamparse, and end it
 	} else {
+		sparse.OnPath(t, tool)
 		cl = startCluster(t)
 	}
-	project := t.TempDir()
-	if err := os.CopyFS(project, os.DirFS("streamparse")); err != nil {
-		t.Fatal(err)
-	}
-	jar := filepath.Join(t.TempDir(), "wordcount.jar")
-	zipSources(t, filepath.Join(project, "src"), jar)
+	project := sparse.Copy(t, tool, "streamparse", sparse.WithoutSSH(cl.addr))
+	jar := project.Jar(t)
 	run := func(args ...string) result {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), sparse, args...)
-		cmd.Dir = project
-		cmd.Env = append(os.Environ(), "STREAMPARSE_NIMBUS="+cl.addr, "PYTHONWARNINGS=ignore", "PYTHONDONTWRITEBYTECODE=1", "LEIN_ROOT=1")
-		return runCommand(t, cmd, "sparse", args)
+		return runCommand(t, project.Command(t, args...), "sparse", args)
 	}
 	statusIs := func(status string) func() bool {
 		return func() bool { return tableRow(run("list").ok(t).out, "wordcount")["status"] == status }
@@ -56,30 +48,6 @@ func TestStreamparse(t *testing.T) {
 	}
 	run("kill", "-n", "wordcount", "--wait", "0").ok(t)
 	await(t, "sparse list shows nothing", func() bool { return strings.Contains(run("list").ok(t).out, "No topologies found.\n") })
-}
-
-// zipSources packs a folder as resources/ of a jar, as streamparse has
-// Leiningen do.
-func zipSources(t *testing.T, from, to string) {
-	t.Helper()
-	file, err := os.Create(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jar := zip.NewWriter(file)
-	scratch := t.TempDir()
-	if err := os.CopyFS(filepath.Join(scratch, "resources"), os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	if err := jar.AddFS(os.DirFS(scratch)); err != nil {
-		t.Fatal(err)
-	}
-	if err := jar.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // tableRow reads a row of a table that sparse draws, by column. A cell that is

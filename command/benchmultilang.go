@@ -85,12 +85,16 @@ func (e *env) printMultilang(r bench.MultilangReport) error {
 	for _, s := range r.Results {
 		widest = max(widest, len(nameOfShell(s)))
 	}
-	row(w, []string{strings.Repeat(" ", widest), "window", "tuples/s", "of pipe", "p50", "p99", "Go CPU", "child CPU", "Go/child", "allocs", "B", "target", "met"})
+	row(w, []string{strings.Repeat(" ", widest), "window", "tuples/s", "of pipe", "p50", "p99", "Go CPU", "child CPU", "Go/child", "allocs", "others' CPU", "target", "met"})
 	for _, s := range r.Results {
+		others := none
+		if s.Window > 0 {
+			others = fmt.Sprintf("%.0f %%", 100*s.OtherCPU)
+		}
 		cells := []string{
 			fmt.Sprintf("%-*s", widest, nameOfShell(s)), figure("%.0f", float64(s.Window)), figure("%.0f", s.TuplesPerSec), figure("%.0f %%", 100*s.OfPipe),
 			latency(s.P50Nanos), latency(s.P99Nanos), micros(s.GoCPUNanos), micros(s.ChildCPUNanos), figure("%.0f %%", 100*s.GoShare),
-			figure("%.1f", s.AllocsPerTuple), figure("%.0f", s.BytesPerTuple),
+			figure("%.1f", s.AllocsPerTuple), others,
 		}
 		row(w, append(cells, showTargets(s.Targets)...))
 	}

@@ -14,7 +14,7 @@ func TestBenchMultilangTable(t *testing.T) {
 	got := cli(t.Context(), samples(), "", strings.Fields("bench multilang -q --time 20ms --warm-up 10ms --runs 1")...)
 	for _, line := range []string{
 		`^.*, \d+ cores, .*GOGC=\d+; one run of 0\.02 s after 0\.01 s\n\n`,
-		` +window +tuples/s +of pipe +p50 +p99 +Go CPU +child CPU +Go/child +allocs +B +target +met\n`,
+		` +window +tuples/s +of pipe +p50 +p99 +Go CPU +child CPU +Go/child +allocs +others' CPU +target +met\n`,
 		`\n  python pipe +- +\d+( +-){10}\n`,
 		`\n  python bolt +1 +\d+ +\d+ % +[0-9.]+[µm]s +[0-9.]+[µm]s .* p50 < 60µs +(yes|no)\n`,
 		`\n  python bolt +100 +\d+ +\d+ % +- +- .* of pipe ≥ 85 %(, Go/child < 35 %)? +(yes|no)(, (yes|no))?\n`,

@@ -21,6 +21,7 @@ type ShellBolt struct {
 	// that are older than a turn, which are forgotten at the next.
 	pending, old map[uint64]input
 	turn         time.Time
+	turns        uint // calls of turned
 	refs         uint64
 	ticks        []uint64 // that the child has, oldest first
 	anchors      []storm.Tuple
@@ -387,5 +388,13 @@ func (b *ShellBolt) lost(err error) {
 	}
 }
 
+// turnsPerLook is how many calls of turned there are for one look at the clock,
+// which costs more than to send a tuple.
+const turnsPerLook = 16
+
 // turned implements speaker.
-func (b *ShellBolt) turned() { b.rotate() }
+func (b *ShellBolt) turned() {
+	if b.turns++; b.turns%turnsPerLook == 0 {
+		b.rotate()
+	}
+}

@@ -40,11 +40,20 @@ func (p *pace) note(m *protocol.Message) {
 	switch m.Kind {
 	case protocol.Ack, protocol.Fail:
 		p.settled++
-	case protocol.Emit:
-		p.asked = p.asked || m.NeedTaskIDs && !m.Direct
-	case protocol.State:
-		p.asked = p.asked || m.Op == protocol.StateGet
 	default:
+		p.asked = p.asked || asks(m)
+	}
+}
+
+// asks reports whether a child waits for an answer to a message.
+func asks(m *protocol.Message) bool {
+	switch m.Kind {
+	case protocol.Emit:
+		return m.NeedTaskIDs && !m.Direct
+	case protocol.State:
+		return m.Op == protocol.StateGet
+	default:
+		return false
 	}
 }
 

@@ -184,7 +184,7 @@ func TestForgottenInputsDoNotStay(t *testing.T) {
 	r := newRig(t, nil)
 	b := r.bolt(Spec{tune: func(s *settings) { s.forget = time.Nanosecond }}, "nasty.py", "holds")
 	r.send(b, 1, 999, word("a")...)
-	if n := len(b.pending) + len(b.old); n > 2 {
+	if n := len(b.pending) + len(b.old); n > 2*turnsPerLook {
 		t.Errorf("%d inputs are kept", n)
 	}
 	r.send(b, 1000, 1, word("a")...)

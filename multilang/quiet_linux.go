@@ -23,12 +23,18 @@ type quiet struct {
 	conn  syscall.RawConn
 	fd    int // of set
 	muted bool
+	// try is attempt, made once. It reads into into.
+	try  func(uintptr) bool
+	into []byte
+	n    int
+	err  error
 }
 
 // newQuiet takes over a pipe.
 func newQuiet(pipe *os.File) (*quiet, error) {
 	defer pipe.Close()
 	q := &quiet{}
+	q.try = q.attempt
 	conn, err := pipe.SyscallConn()
 	if err != nil {
 		return nil, fmt.Errorf("a pipe: %w", err)
@@ -65,31 +71,37 @@ func (q *quiet) watch() (err error) {
 }
 
 // Read implements io.Reader.
-func (q *quiet) Read(b []byte) (n int, err error) {
-	waitErr := q.conn.Read(func(uintptr) bool {
-		for {
-			n, err = unix.Read(q.pipe, b)
-			switch {
-			case errors.Is(err, unix.EINTR):
-			case errors.Is(err, unix.EAGAIN) && q.muted:
-				// The runtime is not told of what came before, so look again.
-				if err = q.mute(false); err != nil {
-					return true
-				}
-			default:
-				return !errors.Is(err, unix.EAGAIN)
-			}
-		}
-	})
+func (q *quiet) Read(b []byte) (int, error) {
+	q.into = b
+	err := q.conn.Read(q.try)
+	q.into = nil
 	switch {
-	case waitErr != nil:
-		return 0, waitErr
 	case err != nil:
-		return 0, fmt.Errorf("read from a child: %w", err)
-	case n == 0:
+		return 0, err
+	case q.err != nil:
+		return 0, fmt.Errorf("read from a child: %w", q.err)
+	case q.n == 0:
 		return 0, io.EOF
 	}
-	return n, nil
+	return q.n, nil
+}
+
+// attempt reads what there is; false if there is nothing, and the runtime
+// watches the pipe.
+func (q *quiet) attempt(uintptr) bool {
+	for {
+		q.n, q.err = unix.Read(q.pipe, q.into)
+		switch {
+		case errors.Is(q.err, unix.EINTR):
+		case errors.Is(q.err, unix.EAGAIN) && q.muted:
+			// The runtime is not told of what came before, so look again.
+			if q.err = q.mute(false); q.err != nil {
+				return true
+			}
+		default:
+			return !errors.Is(q.err, unix.EAGAIN)
+		}
+	}
 }
 
 // mute has the runtime hear nothing of the pipe, or hear of what comes from now

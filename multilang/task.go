@@ -131,7 +131,7 @@ func (t *task) hear(c *child, m *protocol.Message) {
 		t.complain(fmt.Errorf("the child sent %s before it had answered the handshake", m.Kind))
 		return
 	}
-	if t.child != nil && t.child.out.choked() {
+	if t.child != nil && asks(m) && t.child.out.choked() {
 		c.doom(errors.New("it asks for task ids or state, and does not read the answers; let it say need_task_ids false"))
 		return
 	}

@@ -78,11 +78,11 @@ func TestPystormValues(t *testing.T) {
 			r.send(b, i+1, "echo", v)
 		}
 		r.await("ack", len(values))
-		if len(r.tuples) != len(values) || len(r.errs) > 0 {
+		if len(r.output()) != len(values) || len(r.errors()) > 0 {
 			t.Fatal(r.dump())
 		}
 		for i, v := range values {
-			got, want := r.tuples[i].Value(1), storm.Any(v)
+			got, want := r.output()[i].Value(1), storm.Any(v)
 			if !equal(got, want) || got.Kind() == storm.KindFloat != (want.Kind() == storm.KindFloat) {
 				t.Errorf("value %d: got %.100v (%v), want %.100v (%v)", i, got, got.Kind(), want, want.Kind())
 			}
@@ -130,11 +130,11 @@ func TestPystormCrash(t *testing.T) {
 			}
 			r.send(b, 3, "pid_of", nil)
 			r.await("ack 3", 1)
-			all := strings.Join(r.errs, "\n")
+			all := strings.Join(r.errors(), "\n")
 			if !strings.Contains(all, "Python ValueError raised while processing Tuple") || !strings.Contains(all, "Traceback") || r.count("fail") != 1 {
 				t.Error(r.dump())
 			}
-			same := r.tuples[0].Value(0).Equal(r.tuples[1].Value(0))
+			same := r.output()[0].Value(0).Equal(r.output()[1].Value(0))
 			if exited := strings.Contains(all, "exited with code 1; it is started again"); exited == (way == "stay") || same == exited {
 				t.Errorf("the same process: %t, errors:\n%s", same, all)
 			}
@@ -166,7 +166,7 @@ func TestPystormBatches(t *testing.T) {
 	r.tick(b)
 	r.tick(b)
 	r.await("ack", n+2)
-	if got := r.tuples[len(r.tuples)-1]; len(anchorsOf(&got)) != n || r.count("emit") != 1 {
+	if got := r.output()[len(r.output())-1]; len(anchorsOf(&got)) != n || r.count("emit") != 1 {
 		t.Error(r.dump())
 	}
 }
@@ -201,7 +201,7 @@ func TestPystormBatchThatCrashes(t *testing.T) {
 				r.await("ack 4", 1)
 			}
 			if r.count("fail 1") != 1 || r.count("fail 3") != 1 || r.count("emit default [crash") != 0 || r.count("emit") != 1 ||
-				slices.ContainsFunc(r.errs, isRestart) == (way == "stay") {
+				slices.ContainsFunc(r.errors(), isRestart) == (way == "stay") {
 				t.Error(r.dump())
 			}
 		})
@@ -224,7 +224,7 @@ func TestPystormBatchesWithoutTicks(t *testing.T) {
 	r.tick(b)
 	r.await("ack", 4)
 	var args []storm.Value
-	for _, tp := range r.tuples {
+	for _, tp := range r.output() {
 		list, _ := tp.Value(1).AsList()
 		args = append(args, list...)
 	}
@@ -244,18 +244,18 @@ func TestPystormSpout(t *testing.T) {
 			"emit default [next 0] <", "emit default [next 1] <", "emit default [next 2] <", "emit default [next 3] <", "emit default [next 4] <",
 			"to 3 straight [d] <", "emit default [free 6] <", "emit other [[2 3]] <")
 		r.on(func() {
-			for _, id := range r.ids[:6] {
+			for _, id := range r.trees()[:6] {
 				s.Ack(id)
 			}
-			s.Fail(r.ids[2])
+			s.Fail(r.trees()[2])
 			s.Deactivate()
 			s.Activate()
 		})
 		r.next(s, "log INFO active", 1)
 		r.expect("log INFO acked 's'", "log INFO acked 1", "log INFO acked 2.5", "log INFO acked {'a': [None]}", "log INFO acked [1]", "log INFO acked 'direct'",
 			"log INFO failed 2.5", "emit default [again 0] <", "log INFO inactive", "log INFO active")
-		if len(r.errs) > 0 {
-			t.Errorf("errors %q", r.errs)
+		if len(r.errors()) > 0 {
+			t.Errorf("errors %q", r.errors())
 		}
 	})
 }
@@ -267,7 +267,7 @@ func TestSlowActivate(t *testing.T) {
 	s := r.spout(pystorm.spec(t, "spout", "slow"))
 	r.on(s.Activate)
 	r.next(s, "emit other", 1)
-	r.on(func() { s.Ack(r.ids[0]) })
+	r.on(func() { s.Ack(r.trees()[0]) })
 	r.await("log INFO acked", 1)
 	r.expect(greeting, "log INFO active",
 		"emit default [next 0] <", "emit default [next 1] <", "emit default [next 2] <", "emit default [next 3] <", "emit default [next 4] <",
@@ -285,13 +285,13 @@ func TestPystormSpoutThatCrashes(t *testing.T) {
 			r.next(s, "error", 1)
 			if way == "exit" {
 				r.next(s, "emit other", 2) // those of the next process
-				r.until("the end of the first", func() bool { return slices.ContainsFunc(r.errs, isRestart) })
+				r.until("the end of the first", func() bool { return slices.ContainsFunc(r.errors(), isRestart) })
 				return
 			}
-			r.on(func() { s.Fail(r.ids[1]) })
+			r.on(func() { s.Fail(r.trees()[1]) })
 			r.next(s, "emit default [again", 1)
-			if len(r.errs) != 1 || !strings.Contains(r.errs[0], "ValueError: on purpose") {
-				t.Errorf("errors %q", r.errs)
+			if len(r.errors()) != 1 || !strings.Contains(r.errors()[0], "ValueError: on purpose") {
+				t.Errorf("errors %q", r.errors())
 			}
 		})
 	}
@@ -307,15 +307,15 @@ func TestPystormReliableSpout(t *testing.T) {
 	r.next(s, "emit", 1000)
 	r.take()
 	for range 3 {
-		r.on(func() { s.Fail(r.ids[len(r.ids)-1]) })
+		r.on(func() { s.Fail(r.trees()[len(r.trees())-1]) })
 		r.await("emit", 1)
 		r.expect("emit default [next 999] <")
 	}
 	r.on(func() {
-		for _, id := range r.ids[:999] {
+		for _, id := range r.trees()[:999] {
 			s.Ack(id)
 		}
-		s.Fail(r.ids[len(r.ids)-1])
+		s.Fail(r.trees()[len(r.trees())-1])
 	})
 	r.await("log INFO all done", 1)
 	got := r.take()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ type rig struct {
 	stop    context.CancelFunc
 	posts   chan func()
 	done    chan struct{}
+	end     func() error  // of the component; nil if there is none
 	changed chan struct{} // capacity 1
 	logs    bytes.Buffer  // under mu
 
@@ -45,11 +47,9 @@ var (
 )
 
 var streams = map[string]storm.StreamSpec{
-	"default": {Fields: storm.Fields{"op", "arg"}},
-	"other":   {Fields: storm.Fields{"x"}},
-	"straight": {
-		Fields: storm.Fields{"x"}, Direct: true,
-	},
+	"default":  {Fields: storm.Fields{"op", "arg"}},
+	"other":    {Fields: storm.Fields{"x"}},
+	"straight": {Fields: storm.Fields{"x"}, Direct: true},
 }
 
 var (
@@ -73,6 +73,14 @@ func newRig(t *testing.T, conf storm.Config) *rig {
 			f()
 		}
 	}()
+	t.Cleanup(func() {
+		r.stop()
+		if r.end != nil {
+			r.on(func() { _ = r.end() })
+		}
+		close(r.posts)
+		<-r.done
+	})
 	return r
 }
 
@@ -154,15 +162,12 @@ func (r *rig) dump() string {
 	return fmt.Sprintf("recorded:\n%.*s\nlog:\n%.*s", most, strings.Join(r.record, "\n"), most, log)
 }
 
-// until waits until ok, which may look at the record, reports true.
+// until waits until ok reports true.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
 	timeout := time.After(patient)
 	for {
-		r.mu.Lock()
-		yes := ok()
-		r.mu.Unlock()
-		if yes {
+		if ok() {
 			return
 		}
 		select {
@@ -173,8 +178,11 @@ func (r *rig) until(what string, ok func() bool) {
 	}
 }
 
-// count is how many records begin so. mu is held.
-func (r *rig) count(prefix string) (n int) {
+// count is how many records begin so.
+func (r *rig) count(prefix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
 	for _, s := range r.record {
 		if strings.HasPrefix(s, prefix) {
 			n++
@@ -196,6 +204,25 @@ func (r *rig) take() []string {
 	got := r.record
 	r.record = nil
 	return got
+}
+
+func (r *rig) errors() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.errs)
+}
+
+// output is all that was emitted, trees the ids of it.
+func (r *rig) output() []storm.Tuple {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.tuples)
+}
+
+func (r *rig) trees() []storm.Value {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ids)
 }
 
 // ReportError implements storm.Task.
@@ -263,19 +290,14 @@ func (r *rig) bolt(s multilang.Spec) *multilang.ShellBolt {
 	b := multilang.NewBolt(s)
 	var err error
 	r.on(func() { err = b.Prepare(r.ctx, storm.NewOutputCollector(r, "shell", streamIndex)) })
-	r.ended(err, b.Cleanup)
+	r.began(err, b.Cleanup)
 	return b
 }
 
-func (r *rig) ended(err error, end func() error) {
+// began notes how the component is ended, if it has begun.
+func (r *rig) began(err error, end func() error) {
 	r.t.Helper()
-	r.t.Cleanup(func() {
-		r.stop()
-		r.on(func() { _ = end() })
-		close(r.posts)
-		<-r.done
-	})
-	if err != nil {
+	if r.end = end; err != nil {
 		r.t.Fatalf("%v\n%s", err, r.dump())
 	}
 }
@@ -333,7 +355,7 @@ func (r spoutRig) spout(s multilang.Spec) *multilang.ShellSpout {
 	p := multilang.NewSpout(s)
 	var err error
 	r.on(func() { err = p.Open(r.ctx, storm.NewSpoutOutputCollector(r, "shell", streamIndex)) })
-	r.ended(err, p.Close)
+	r.began(err, p.Close)
 	return p
 }
 
@@ -347,9 +369,7 @@ func (r spoutRig) next(p *multilang.ShellSpout, prefix string, n int) {
 				r.note("NextTuple: " + err.Error())
 			}
 		})
-		r.mu.Lock()
 		yes := r.count(prefix) >= n
-		r.mu.Unlock()
 		select {
 		case <-timeout:
 			r.t.Fatalf("never: %d of %q\n%s", n, prefix, r.dump())

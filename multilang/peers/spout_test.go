@@ -27,14 +27,14 @@ func TestSpout(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q", got)
 		}
-		if n := len(r.ids); n != 8 || r.ids[5].IsNil() || !r.ids[6].IsNil() || !r.ids[7].IsNil() {
-			t.Fatalf("%d ids: %v", n, r.ids)
+		if n := len(r.trees()); n != 8 || r.trees()[5].IsNil() || !r.trees()[6].IsNil() || !r.trees()[7].IsNil() {
+			t.Fatalf("%d ids: %v", n, r.trees())
 		}
 		r.on(func() {
-			for _, id := range r.ids[:6] {
+			for _, id := range r.trees()[:6] {
 				s.Ack(id)
 			}
-			s.Fail(r.ids[2])
+			s.Fail(r.trees()[2])
 			s.Deactivate()
 			s.Activate()
 		})
@@ -55,8 +55,8 @@ func TestSpout(t *testing.T) {
 			ends = append(ends, "log INFO inactive", "log INFO active")
 		}
 		r.expect(ends...)
-		if len(r.errs) > 0 {
-			t.Errorf("errors %q", r.errs)
+		if len(r.errors()) > 0 {
+			t.Errorf("errors %q", r.errors())
 		}
 	})
 }

@@ -79,8 +79,8 @@ func TestWrongEmission(t *testing.T) {
 			t.Error(r.dump())
 		}
 		for i, part := range []string{`stream "default"`, `stream "nowhere"`} {
-			if !strings.Contains(r.errs[i], part) {
-				t.Errorf("error %q names no %s", r.errs[i], part)
+			if !strings.Contains(r.errors()[i], part) {
+				t.Errorf("error %q names no %s", r.errors()[i], part)
 			}
 		}
 	})
@@ -109,20 +109,20 @@ func TestValues(t *testing.T) {
 			r.send(b, i+1, "echo", v)
 		}
 		r.await("ack", len(values))
-		if len(r.tuples) != len(values) {
-			t.Fatalf("%d tuples\n%s", len(r.tuples), r.dump())
+		if len(r.output()) != len(values) {
+			t.Fatalf("%d tuples\n%s", len(r.output()), r.dump())
 		}
 		for i, v := range values {
 			if other, ok := doubles[i]; ok && p == node {
 				v = other
 			}
-			got, want := r.tuples[i].Value(1), storm.Any(v)
+			got, want := r.output()[i].Value(1), storm.Any(v)
 			if !got.Equal(want) || got.Kind() != want.Kind() {
 				t.Errorf("value %d: got %.100v (%v), want %.100v (%v)", i, got, got.Kind(), want, want.Kind())
 			}
 		}
-		if len(r.errs) > 0 {
-			t.Errorf("errors %q", r.errs)
+		if len(r.errors()) > 0 {
+			t.Errorf("errors %q", r.errors())
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestCrash(t *testing.T) {
 		r.await("fail", 2)
 		r.send(b, 3, "echo", "again")
 		r.await("ack 3", 1)
-		all := strings.Join(r.errs, "\n")
+		all := strings.Join(r.errors(), "\n")
 		for _, part := range []string{"on purpose", "bolt" + p.ext, "it is started again in 50ms"} {
 			if !strings.Contains(all, part) {
 				t.Errorf("no %q in the errors:\n%s", part, all)
@@ -179,17 +179,18 @@ func TestCrash(t *testing.T) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	conf := storm.Config{"test.word": "x", "topology.subprocess.timeout.secs": 1}
+	var checks []func() // after all of them have waited at the same time
 	for _, p := range append([]peer{pystorm}, current...) {
 		r, s := newRig(t, conf), spoutRig{newRig(t, conf)}
 		b, source := r.bolt(p.spec(t, "bolt")), s.spout(p.spec(t, "spout"))
-		defer func() { // all of them wait at the same time
+		checks = append(checks, func() {
 			r.send(b, 1, "echo", 1)
 			r.await("ack 1", 1)
 			s.next(source, "emit", 1)
-			if errs := slices.Concat(r.errs, s.errs); len(errs) > 0 {
+			if errs := slices.Concat(r.errors(), s.errors()); len(errs) > 0 {
 				t.Errorf("%s: errors %q", p.name, errs)
 			}
-		}()
+		})
 	}
 	r := spoutRig{newRig(t, conf)}
 	old := r.spout(oldNode.spec(t, "spout"))
@@ -197,14 +198,31 @@ func TestIdle(t *testing.T) {
 	r.next(old, "emit", 1)
 	r.on(func() {
 		old.Deactivate()
-		old.Ack(r.ids[0])
+		old.Ack(r.trees()[0])
 	})
 	<-time.After(2500 * time.Millisecond)
+	for _, check := range checks {
+		check()
+	}
 	r.await(`log INFO acked "s"`, 1) // though it is deactivated
 	r.on(old.Activate)
 	r.next(old, "emit", 2)
-	if len(r.errs) > 0 {
-		t.Errorf("errors %q", r.errs)
+	if len(r.errors()) > 0 {
+		t.Errorf("errors %q", r.errors())
+	}
+}
+
+// TestNaN has Python write what JSON has no word for.
+func TestNaN(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, said)
+	b := r.bolt(python.spec(t, "bolt"))
+	r.send(b, 1, "nan", nil)
+	r.await("fail 1", 1)
+	r.send(b, 2, "echo", 1)
+	r.await("ack 2", 1)
+	if len(r.errors()) != 1 || !strings.Contains(r.errors()[0], `field "arg"`) || r.count("ack 1") != 0 {
+		t.Error(r.dump())
 	}
 }
 

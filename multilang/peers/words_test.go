@@ -13,7 +13,6 @@ import (
 	"github.com/stormring/stormring/local"
 	"github.com/stormring/stormring/multilang"
 	"github.com/stormring/stormring/storm"
-	"github.com/stormring/stormring/worker"
 )
 
 // words counts words, and takes note when the spout has had all its acks.
@@ -66,16 +65,16 @@ func (w *words) run(t *testing.T, source, split multilang.Spec, conf storm.Confi
 	top, err := local.New(local.Options{
 		Name: "words", Logger: slog.New(slog.DiscardHandler), DrainFor: 5 * time.Second,
 		Instance: &storm.Instance{Topology: topology, Conf: conf},
-		OnError: func(e worker.ErrorInfo) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.errs = append(w.errs, e.Component+": "+e.Text)
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	res, err := top.Run(ctx)
+	for component, errs := range top.Errors() {
+		for _, e := range errs {
+			w.errs = append(w.errs, component+": "+e.Text)
+		}
+	}
 	if err != nil {
 		t.Fatalf("%v, errors %q", err, w.errs)
 	}

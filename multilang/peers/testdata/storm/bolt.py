@@ -1,4 +1,3 @@
-import os
 import storm
 
 
@@ -66,6 +65,10 @@ class Tester(storm.Bolt):
 
     def crash(self, tup, arg):
         raise ValueError(arg)
+
+    def nan(self, tup, arg):
+        storm.emit(["nan", [float("nan")]], anchors=[tup])
+        storm.ack(tup)
 
     def wrong(self, tup, arg):
         storm.emit(["only one"], anchors=[tup])
