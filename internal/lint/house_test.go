@@ -79,7 +79,7 @@ var house = []room{
 	{path: "flux", kind: pure, std: "io/fs", mods: "github.com/goccy/go-yaml"},
 	{path: "internal/coord/embedded/tree", kind: pure, by: "internal/coord/embedded simulation"},
 	{path: "sr3/ring", kind: pure, just: "sr3/...", by: ring},
-	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring},
+	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2 github.com/klauspost/compress/zstd"},
 	{path: "sr3/recovery", kind: pure, just: "sr3/...", by: ring},
 
 	// 2: adapters. Each knows one part of the world.
@@ -129,8 +129,9 @@ var house = []room{
 	{path: "command", kind: composition, also: "daemon local bench"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
-	{path: "clienttests", kind: composition, also: "command", forTests: true},
-	{path: "clustertests", kind: composition, also: "command", forTests: true},
+	{path: "clienttests", kind: composition, also: "command clienttests/sparse", forTests: true},
+	{path: "clienttests/sparse", kind: composition, forTests: true},
+	{path: "clustertests", kind: composition, also: "command clienttests/sparse", forTests: true},
 
 	{path: "internal/lint", kind: check},
 }
