@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -170,24 +171,26 @@ func (p *pipeline) start(ctx context.Context, c *command, file string) error {
 	return nil
 }
 
+// wait waits for all of them: the end of one is the end of those behind it.
 func (p *pipeline) wait() error {
-	for len(p.commands) > 0 {
-		cmd := p.commands[0]
+	var errs []error
+	for _, cmd := range p.commands {
 		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, p.stderr.String())
+			errs = append(errs, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err))
 		}
-		p.commands = p.commands[1:]
 	}
-	return nil
+	p.commands = nil
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w\n%s", errors.Join(errs...), p.stderr.String())
 }
 
 // kill ends what has not been waited for.
 func (p *pipeline) kill() {
 	for _, cmd := range p.commands {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill() // it may have ended just now
-			_ = cmd.Wait()
-		}
+		_ = cmd.Process.Kill() // it may have ended just now
+		_ = cmd.Wait()
 	}
 	p.commands = nil
 }
