@@ -4,7 +4,7 @@ package ring
 
 const (
 	// fewSeeds is how many worlds of each kind are run by default.
-	fewSeeds = 2
+	fewSeeds = 1
 	// largest is the largest ring.
 	largest = 256
 )
