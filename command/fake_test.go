@@ -34,6 +34,9 @@ type fake struct {
 	standings  map[cluster.SupervisorID]cluster.Standing
 	dialled    *conf.Conf
 	closed     int
+
+	program   storm.Program // that the commands are of
+	submitted []submitted
 }
 
 func newFake() *fake {
@@ -83,7 +86,7 @@ func newFake() *fake {
 // with another dial.
 func (f *fake) run(ctx context.Context, stdin string, args ...string) shown {
 	var stdout, stderr strings.Builder
-	e := &env{name: "stormring", program: storm.Program{}, stdin: strings.NewReader(stdin), stdout: &output{w: &stdout}, stderr: &stderr}
+	e := &env{name: "stormring", program: f.program, stdin: strings.NewReader(stdin), stdout: &output{w: &stdout}, stderr: &stderr}
 	v := &verbs{env: e, dial: func(_ context.Context, c *conf.Conf, _ io.Writer) (leader, error) {
 		f.dialled = c
 		if err := f.fail["dial"]; err != nil {

@@ -191,16 +191,17 @@ func (v *verbs) perform(ctx context.Context, t *flux.Topology, p *pack, f *fluxF
 }
 
 // hostFlux runs a topology in this process.
-func (v *verbs) hostFlux(ctx context.Context, t *flux.Topology, p *pack, f *fluxFlags) error {
+func (v *verbs) hostFlux(ctx context.Context, t *flux.Topology, p *pack, f *fluxFlags) (err error) {
 	shared := localFlags{workers: f.workers, runFor: f.runFor, quiet: f.quiet, debug: f.debug, settings: f.settings, file: f.file}
 	base, top, err := shared.layers()
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(p.dir)
+	dir, remove, err := p.complete(ctx)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
 	topology, err := layout.Resolve(t.Description, process.Code(v.program, t.Description, dir))
 	if err != nil {
 		return err

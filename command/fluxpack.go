@@ -149,7 +149,8 @@ type tempFile struct{ *os.File }
 // Close closes and removes the file.
 func (t *tempFile) Close() error { return errors.Join(t.File.Close(), os.Remove(t.Name())) }
 
-// zip writes the directory as a zip behind offset bytes.
+// zip writes the directory as a zip behind offset bytes, with those of our
+// adapters that its scripts import and it lacks.
 func (p *pack) zip(ctx context.Context, to io.Writer, offset int64) error {
 	root, err := filepath.EvalSymlinks(p.dir)
 	if err != nil {
@@ -192,6 +193,21 @@ func (z *zipper) folder(dir, name string, above []string) error {
 	above = append(slices.Clip(above), dir)
 	for _, e := range entries {
 		if err := z.entry(filepath.Join(dir, e.Name()), path.Join(name, e.Name()), above); err != nil {
+			return err
+		}
+	}
+	more, err := missingAdapters(dir, name, entries)
+	if err != nil {
+		return err
+	}
+	for _, a := range more {
+		header := &zip.FileHeader{Name: path.Join(name, a.name), Method: zip.Deflate}
+		header.SetMode(0o644)
+		to, err := z.w.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(a.text); err != nil {
 			return err
 		}
 	}

@@ -74,6 +74,9 @@ func (l *loader) name(d *definition) string {
 		return ""
 	}
 	name := d.name.raw
+	if d.name.kind >= list { // noted
+		return ""
+	}
 	if name == "" || strings.ContainsAny(name, `/.:\`) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
 		l.fail(d.name.at, "name", `is %s; the name of a topology is not empty and has none of / . : \`, shown(name))
 	}
@@ -110,10 +113,10 @@ func (l *loader) vertexConf(c *conf.Conf, b *built) {
 		}
 		b.conf[s.key] = v
 	}
-	for name, key := range map[string]string{
-		"onHeapMemoryLoad":  string(storm.ConfTopologyComponentResourcesOnheapMemoryMB),
-		"offHeapMemoryLoad": string(storm.ConfTopologyComponentResourcesOffheapMemoryMB),
-		"cpuLoad":           string(storm.ConfTopologyComponentCPUPcorePercent),
+	for name, key := range map[string]storm.Key[float64]{
+		"onHeapMemoryLoad":  storm.ConfTopologyComponentResourcesOnheapMemoryMB,
+		"offHeapMemoryLoad": storm.ConfTopologyComponentResourcesOffheapMemoryMB,
+		"cpuLoad":           storm.ConfTopologyComponentCPUPcorePercent,
 	} {
 		n := b.numbers[name]
 		if n == nil {
@@ -127,7 +130,7 @@ func (l *loader) vertexConf(c *conf.Conf, b *built) {
 			l.fail(n.at, join(b.path, name), "is %s; it must be a number from 0 on", n.describe())
 			continue
 		}
-		b.conf[key] = f
+		b.conf[string(key)] = f
 	}
 	if n := b.numbers["numTasks"]; n != nil {
 		if v, ok := l.whole(n, join(b.path, "numTasks"), 1, math.MaxInt32); ok {

@@ -93,9 +93,8 @@ func (l *loader) define(root *node) *definition {
 	d := &definition{at: root.at}
 	ok := l.fields(root, "", "a topology",
 		field{"name", func(v *node, path string) {
-			if _, ok := l.text(v, path); ok {
-				d.name = v
-			}
+			l.text(v, path)
+			d.name = v
 		}},
 		field{"config", func(v *node, path string) { d.conf = l.settings(v, path) }},
 		field{"components", func(v *node, path string) { d.beans = l.readBeans(v, path) }},

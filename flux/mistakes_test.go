@@ -65,7 +65,6 @@ bolts:
   b: {id: b}
 streams: {from: s}
 `, want: `
-t.yaml: name: is missing; a topology needs a name
 t.yaml:1:7: name: is a list; it must be text
 t.yaml:2:9: config: is a list; it must be a map of configuration keys to values
 t.yaml:5:12: spouts[0].command: is text; a command is a list of its words, such as [python3, a.py]
@@ -74,7 +73,6 @@ t.yaml:7:13: spouts[0].numTasks: is 0; it must be a whole number from 1 to 21474
 t.yaml:8:12: spouts[0].cpuLoad: is -1; it must be a number from 0 on
 t.yaml:9:21: spouts[0].onHeapMemoryLoad: is "a"; it must be a number from 0 on
 t.yaml:10:7: spouts[1].id: is a map; it must be text
-t.yaml:10:7: spouts[1].id: is missing; every component needs one
 t.yaml:12:3: spouts[2]: is 7; a spout is a map with id, parallelism, numTasks, onHeapMemoryLoad, offHeapMemoryLoad, cpuLoad, config, command, outputs, env, className, constructorArgs, properties, configMethods, factory, factoryArgs
 t.yaml:14:3: bolts: is a map; it must be a list of bolts
 t.yaml:15:10: streams: is a map; it must be a list of streams`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Place is a position in a file. Line and Column count from 1; 0 is unknown.
@@ -111,7 +112,8 @@ func (l *loader) warn(at Place, key, format string, args ...any) {
 
 // nearest is a hint at the known name that is most like name; "" if none is.
 func nearest(name string, known []string) string {
-	best, least := "", max(2, len(name)/3)+1
+	n := utf8.RuneCountInString(name)
+	best, least := "", min(max(2, n/3)+1, n) // something must be alike
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
 			best, least = k, d

@@ -3,6 +3,7 @@ package flux
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
@@ -158,7 +159,9 @@ func (l *loader) fresh(id string, at Place, path string, places map[string]Place
 	first, taken := places[id]
 	switch {
 	case id == "":
-		l.fail(at, path, "is missing; every component needs one")
+		if !slices.ContainsFunc(l.problems, func(p Problem) bool { return p.Place == at && p.Key == path }) {
+			l.fail(at, path, "is missing; every component needs one")
+		}
 		return false
 	case taken:
 		l.fail(at, path, "is %s, which is the id of another one in line %d", shown(id), first.Line)
