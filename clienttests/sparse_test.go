@@ -1,8 +1,11 @@
 package clienttests
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -237,4 +240,64 @@ func kill9(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("kill process %d: %v", pid, err)
 	}
+}
+
+// TestSparseRun runs the sample as `sparse run` does, which calls Storm's Flux,
+// until Ctrl-C.
+func TestSparseRun(t *testing.T) {
+	if isReference() {
+		t.Skip("there is no Storm whose script could be called")
+	}
+	tool := sparse.Tool(t)
+	sparse.OnPath(t, tool)
+	project := sparse.Sample(t, tool, nil)
+	if len(project.Built(t)) > 0 {
+		t.Skip("sparse run needs Leiningen")
+	}
+	name, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(name, filepath.Join(bin, "storm")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	text, output := sparse.Text(t, 300), t.TempDir()
+	cmd := project.Command(t, "run", "-o", "wordcount.input="+text, "-o", "wordcount.output="+output)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell does
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // with Python's KeyboardInterrupt
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+		<-ended
+		if t.Failed() {
+			t.Logf("sparse run printed:\n%s", out.String())
+		}
+	})
+	await(t, "all is counted", func() bool {
+		select {
+		case <-ended:
+			t.Fatal("sparse run has ended by itself")
+		default:
+		}
+		_, done := sparse.Report(t, output)
+		return done
+	})
+	if got, _ := sparse.Report(t, output); !maps.Equal(got, sparse.Truth(t, tool, text)) {
+		t.Errorf("counted are %v\nnot %v", got, sparse.Truth(t, tool, text))
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	await(t, "no process of it is left", func() bool { return errors.Is(syscall.Kill(-cmd.Process.Pid, 0), syscall.ESRCH) })
 }

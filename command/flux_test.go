@@ -449,7 +449,7 @@ func TestFluxLocalEnds(t *testing.T) {
 	const logged = "name: t\nspouts:\n- {id: s, className: org.apache.storm.testing.TestWordSpout}\nbolts:\n" +
 		"- {id: c, className: org.apache.storm.testing.TestWordCounter}\n- {id: log, className: org.apache.storm.flux.wrappers.bolts.LogInfoBolt}\n" +
 		"streams:\n- {from: s, to: c, grouping: {type: FIELDS, args: [word]}}\n- {from: c, to: log, grouping: {type: SHUFFLE}}\n"
-	got := newFake().run(t.Context(), logged, "flux", "-", "--local", "--run-for", "50ms")
+	got := newFake().run(t.Context(), logged, "flux", "-", "--local", "--run-for", "3s")
 	if got.code != 0 || !strings.Contains(got.stderr, "values: [nathan 1]") || !strings.Contains(got.stderr, "tuples executed in ") {
 		t.Errorf("--run-for: %+v", got)
 	}

@@ -2,4 +2,4 @@
 
 package checkpoint
 
-const raceDetector = false
+const raceEnabled = false

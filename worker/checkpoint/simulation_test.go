@@ -39,7 +39,7 @@ func run(seed uint64) *world {
 func TestWorlds(t *testing.T) {
 	total := map[string]int{}
 	n := *worlds
-	if raceDetector {
+	if raceEnabled {
 		n = min(n, 30) // nothing here is concurrent
 	}
 	for i := range n {
