@@ -86,7 +86,7 @@ func TestInterruptedAtStart(t *testing.T) {
 }
 
 func TestRunFor(t *testing.T) {
-	got := cli(t.Context(), samples(), "", "local", "ticking", "--run-for", "30ms")
+	got := cli(t.Context(), samples(), "", "local", "ticking", "--run-for", "1s")
 	if got.code != 0 || got.stdout != "some: true, partial: false\n" || strings.Contains(got.stderr, "partial") {
 		t.Errorf("a topology without an end: got %+v", got)
 	}

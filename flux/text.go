@@ -2,6 +2,7 @@ package flux
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,8 +30,22 @@ type line struct {
 }
 
 // cut is a replacement: runes [at, at+now) of the text were `was` runes of
-// the file.
-type cut struct{ at, now, was int }
+// the file. Those before it have moved what follows by shift.
+type cut struct{ at, now, was, shift int }
+
+// replaced notes the next replacement of the line.
+func (l *line) replaced(at, now, was int) {
+	l.edits = append(l.edits, cut{at: at, now: now, was: was, shift: l.shift(len(l.edits))})
+}
+
+// shift is how far the first n edits have moved what follows them.
+func (l *line) shift(n int) int {
+	if n == 0 {
+		return 0
+	}
+	last := l.edits[n-1]
+	return last.shift + last.was - last.now
+}
 
 // place is where rune column of line number in the text stands in the file;
 // both count from 1.
@@ -39,17 +54,12 @@ func (s *source) place(number, column int) Place {
 		return Place{File: s.file, Line: max(number, 1), Column: max(column, 1)}
 	}
 	l := s.lines[number-1]
-	shift := 0 // of what follows the edits so far
-	for _, e := range l.edits {
-		if column-1 < e.at {
-			break
-		}
-		if column-1 < e.at+e.now {
-			return Place{File: s.file, Line: l.number, Column: l.from + e.at + shift + 1}
-		}
-		shift += e.was - e.now
+	n, _ := slices.BinarySearchFunc(l.edits, column, func(e cut, column int) int { return cmp.Compare(e.at, column) })
+	if n > 0 && column-1 < l.edits[n-1].at+l.edits[n-1].now {
+		column = l.edits[n-1].at + 1
+		n--
 	}
-	return Place{File: s.file, Line: l.number, Column: l.from + column + shift}
+	return Place{File: s.file, Line: l.number, Column: l.from + column + l.shift(n)}
 }
 
 // prepare makes the parser's text of a file: without byte order mark, with
@@ -65,7 +75,7 @@ func (l *loader) prepare(file string, raw []byte) *source {
 		l.fail(Place{File: file, Line: 1, Column: 1}, "", "is UTF-16; save it as UTF-8")
 		return nil
 	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(raw))
+	text := plainEnds(string(raw))
 	var b strings.Builder
 	number := 0
 	for old := range strings.Lines(text) {
@@ -81,6 +91,11 @@ func (l *loader) prepare(file string, raw []byte) *source {
 	}
 	s.text = b.String()
 	return s
+}
+
+// plainEnds is text with the line ends of Unix.
+func plainEnds(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
 // readable refuses what is no text.
@@ -113,29 +128,33 @@ func (l *loader) replaceLine(s *source, b *strings.Builder, number int, old stri
 		s.lines = append(s.lines, now)
 		now, column = line{number: number, from: from}, 0
 	}
-	done := 0
+	done := 0            // bytes of old that are written
+	seen, before := 0, 0 // bytes of old before the reference, and their runes
 	if !strings.HasPrefix(strings.TrimLeft(old, " \t"), "#") {
 		for _, m := range reference.FindAllStringSubmatchIndex(old, -1) {
-			at := Place{File: s.file, Line: number, Column: utf8.RuneCountInString(old[:m[0]]) + 1}
+			before += utf8.RuneCountInString(old[seen:m[0]])
+			seen = m[0]
+			at := Place{File: s.file, Line: number, Column: before + 1}
 			value, ok := l.property(at, old[m[2]:m[3]])
 			if !ok {
 				continue
 			}
-			value = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(value)
+			value = plainEnds(value)
 			b.WriteString(old[done:m[0]])
 			b.WriteString(value)
 			column += utf8.RuneCountInString(old[done:m[0]])
 			done = m[1]
-			for i, part := range strings.Split(value, "\n") {
+			parts := strings.Split(value, "\n")
+			for i, part := range parts {
 				if i > 0 {
 					begin(at.Column - 1)
 				}
 				was := 0
 				n := utf8.RuneCountInString(part)
-				if i == strings.Count(value, "\n") {
+				if i == len(parts)-1 {
 					was = utf8.RuneCountInString(old[m[0]:m[1]])
 				}
-				now.edits = append(now.edits, cut{at: column, now: n, was: was})
+				now.replaced(column, n, was)
 				column += n
 			}
 		}

@@ -175,7 +175,8 @@ func TestProcesses(t *testing.T) {
 	second := r.worker("is another", func(w cluster.WorkerReport) bool {
 		return w.UptimeSecs != first.UptimeSecs && has(cluster.StatusActive)(w)
 	})
-	if d := time.Since(began); d > time.Second {
+	// Far less than any time-out; clustertests measures it with the machine for itself.
+	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("from kill -9 to a worker that is at work: %v", d)
 	} else {
 		t.Logf("from kill -9 to a worker that is at work: %v", d)
