@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -98,32 +99,52 @@ func (e *env) runBench(ctx context.Context, names []string, f benchFlags) error 
 	if f.opts.Conf, err = parseSettings(f.settings); err != nil {
 		return err
 	}
+	return e.measure(ctx, f, func(o bench.Options) (measured, error) {
+		report, err := bench.Run(ctx, chosen, o)
+		others := make([]float64, len(report.Results))
+		for i, s := range report.Results {
+			others[i] = s.OtherCPU
+		}
+		return measured{
+			report: report, show: func() error { return e.printBench(report, o.Raw) }, others: others,
+			done: fmt.Sprintf("%d of %d scenarios", len(report.Results), len(chosen)),
+		}, err
+	})
+}
+
+// measured is what came of a measurement.
+type measured struct {
+	report any // for JSON
+	show   func() error
+	others []float64 // of each result, the share of the machine in other hands
+	done   string    // how much of it there is, if it was interrupted
+}
+
+// measure measures, shows how it goes and prints what came of it, or of its
+// part if it is interrupted.
+func (e *env) measure(ctx context.Context, f benchFlags, run func(bench.Options) (measured, error)) error {
 	restore := tuneGC()
 	defer restore()
 	screen := newScreen(e.stderr, f.quiet)
-	f.opts.Begin = func(scenario string, run int) {
-		screen.put(fmt.Sprintf("%s, run %d of %d", scenario, run+1, f.opts.Runs))
+	f.opts.Begin = func(what string, run int) {
+		screen.put(fmt.Sprintf("%s, run %d of %d", what, run+1, f.opts.Runs))
 	}
-	report, err := bench.Run(ctx, chosen, f.opts)
+	m, err := run(f.opts)
 	screen.clear()
 	interrupted := err != nil && errors.Is(err, context.Cause(ctx))
 	if err != nil && !interrupted {
 		return err
 	}
 	if f.asJSON {
-		err = e.printJSON(report)
-	} else if len(report.Results) > 0 {
-		err = e.printBench(report, f.opts.Raw)
+		err = e.printJSON(m.report)
+	} else if len(m.others) > 0 {
+		err = m.show()
 	}
-	if !f.quiet {
-		most := 0.0
-		for _, s := range report.Results {
-			most = max(most, s.OtherCPU)
-		}
+	if most := slices.Max(append(m.others, 0)); !f.quiet {
 		e.warnOfOthers(most)
 	}
 	if interrupted {
-		fmt.Fprintf(e.stderr, "the result is partial: interrupted after %d of %d scenarios\n", len(report.Results), len(chosen))
+		fmt.Fprintf(e.stderr, "the result is partial: interrupted after %s\n", m.done)
 		return errInterrupted
 	}
 	return err

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -47,35 +46,17 @@ func (e *env) runBenchMultilang(ctx context.Context, f benchFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	restore := tuneGC()
-	defer restore()
-	screen := newScreen(e.stderr, f.quiet)
-	f.opts.Begin = func(what string, run int) {
-		screen.put(fmt.Sprintf("%s, run %d of %d", what, run+1, f.opts.Runs))
-	}
-	report, err := bench.RunMultilang(ctx, f.opts)
-	screen.clear()
-	interrupted := err != nil && errors.Is(err, context.Cause(ctx))
-	if err != nil && !interrupted {
-		return err
-	}
-	if f.asJSON {
-		err = e.printJSON(report)
-	} else if len(report.Results) > 0 {
-		err = e.printMultilang(report)
-	}
-	if !f.quiet {
-		most := 0.0
-		for _, r := range report.Results {
-			most = max(most, r.OtherCPU)
+	return e.measure(ctx, f, func(o bench.Options) (measured, error) {
+		report, err := bench.RunMultilang(ctx, o)
+		others := make([]float64, len(report.Results))
+		for i, r := range report.Results {
+			others[i] = r.OtherCPU
 		}
-		e.warnOfOthers(most)
-	}
-	if interrupted {
-		fmt.Fprintln(e.stderr, "the result is partial: interrupted")
-		return errInterrupted
-	}
-	return err
+		return measured{
+			report: report, show: func() error { return e.printMultilang(report) }, others: others,
+			done: fmt.Sprintf("%d measurements", len(report.Results)),
+		}, err
+	})
 }
 
 func (e *env) printMultilang(r bench.MultilangReport) error {

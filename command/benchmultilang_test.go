@@ -46,7 +46,7 @@ func TestBenchMultilangJSONInterrupted(t *testing.T) {
 	if code != 130 || len(r.Results) != 4 || r.Settings.Runs != 2 || r.Results[0].Child != "python-stock" || r.Results[0].TuplesPerSec < 1 {
 		t.Errorf("code %d: %+v", code, r)
 	}
-	if got := stderr.take(); !strings.HasSuffix(got, "the result is partial: interrupted\n") {
+	if got := stderr.take(); !strings.HasSuffix(got, "the result is partial: interrupted after 4 measurements\n") {
 		t.Errorf("stderr %q", got)
 	}
 }

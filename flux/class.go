@@ -7,17 +7,8 @@ import (
 	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
-)
-
-// Classes of Java that are built in. Workers know them by the same names
-// (worker/process).
-const (
-	ShellSpoutClass      = "org.apache.storm.flux.wrappers.spouts.FluxShellSpout"
-	ShellBoltClass       = "org.apache.storm.flux.wrappers.bolts.FluxShellBolt"
-	LogInfoBoltClass     = "org.apache.storm.flux.wrappers.bolts.LogInfoBolt"
-	TestWordSpoutClass   = "org.apache.storm.testing.TestWordSpout"
-	TestWordCounterClass = "org.apache.storm.testing.TestWordCounter"
 )
 
 // builtin is a class that is built in.
@@ -30,11 +21,11 @@ type builtin struct {
 
 func builtins() []builtin {
 	return []builtin{
-		{class: ShellSpoutClass, kind: cluster.Spout, shell: true},
-		{class: ShellBoltClass, kind: cluster.Bolt, shell: true},
-		{class: LogInfoBoltClass, kind: cluster.Bolt},
-		{class: TestWordSpoutClass, kind: cluster.Spout, outputs: []string{"word"}},
-		{class: TestWordCounterClass, kind: cluster.Bolt, outputs: []string{"word", "count"}},
+		{class: layout.ShellSpoutClass, kind: cluster.Spout, shell: true},
+		{class: layout.ShellBoltClass, kind: cluster.Bolt, shell: true},
+		{class: layout.LogInfoBoltClass, kind: cluster.Bolt},
+		{class: layout.TestWordSpoutClass, kind: cluster.Spout, outputs: []string{"word"}},
+		{class: layout.TestWordCounterClass, kind: cluster.Bolt, outputs: []string{"word", "count"}},
 	}
 }
 
@@ -119,7 +110,7 @@ func (l *loader) native(b *built, c builtin) {
 	b.object.Class = &cluster.Class{Name: c.class}
 	switch {
 	case len(args) == 0:
-	case len(args) == 1 && c.class == TestWordSpoutClass:
+	case len(args) == 1 && c.class == layout.TestWordSpoutClass:
 		everywhere, isBool := args[0].(bool)
 		if !isBool {
 			l.fail(b.args[0].at, join(b.path, "constructorArgs[0]"), "is %s; it must be true or false", b.args[0].describe())
@@ -172,7 +163,7 @@ func (l *loader) registered(b *built) {
 	}
 	b.object.Class = &cluster.Class{Name: b.class}
 	if slices.ContainsFunc(args, func(v any) bool { return !scalar(v) }) {
-		b.conf[ArgsKey] = args
+		b.conf[layout.ArgsKey] = args
 	} else if len(args) > 0 {
 		b.object.Class.Args = args
 	}

@@ -17,16 +17,6 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-// Keys of a component's configuration by which a description carries what
-// Thrift has no place for. Workers read them (worker/process).
-const (
-	// ArgsKey is the arguments of a component of Go as a JSON list, in place of
-	// those of its class.
-	ArgsKey = "stormring.component.args"
-	// EnvKey is the environment of a shell component, a map of names to values.
-	EnvKey = "stormring.component.env"
-)
-
 // Options say what to read. Everything of the world comes in by them.
 type Options struct {
 	// File is the topology's file, as Read knows it and errors name it.

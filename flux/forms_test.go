@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
 )
 
@@ -24,9 +25,9 @@ func fields(names ...string) map[string]storm.StreamSpec {
 }
 
 func forms() []form {
-	const bolt = "className: " + ShellBoltClass + "\n  "
+	const bolt = "className: " + layout.ShellBoltClass + "\n  "
 	none := map[string]storm.StreamSpec{}
-	argv := func(words ...any) *cluster.Class { return &cluster.Class{Name: ShellBoltClass, Args: words} }
+	argv := func(words ...any) *cluster.Class { return &cluster.Class{Name: layout.ShellBoltClass, Args: words} }
 	return []form{
 		{name: "one word", text: bolt + "constructorArgs: [[./split], [a]]", shell: cluster.Shell{Command: "./split"}, streams: fields("a")},
 		{name: "two words", text: bolt + "constructorArgs: [[python3, a.py], [a, b]]", shell: cluster.Shell{Command: "python3", Script: "a.py"}, streams: fields("a", "b")},
@@ -63,8 +64,8 @@ func forms() []form {
 		}},
 		{name: "a direct default stream", text: "command: [a]\n  outputs: {fields: [v], direct: true}", shell: cluster.Shell{Command: "a"}, streams: map[string]storm.StreamSpec{storm.DefaultStream: {Fields: storm.Fields{"v"}, Direct: true}}},
 		{name: "an empty environment", text: "command: [a]\n  env: {}", shell: cluster.Shell{Command: "a"}, streams: none},
-		{name: "log", text: "className: " + LogInfoBoltClass, class: &cluster.Class{Name: LogInfoBoltClass}, streams: none},
-		{name: "counter", text: "className: " + TestWordCounterClass, class: &cluster.Class{Name: TestWordCounterClass}, streams: fields("word", "count")},
+		{name: "log", text: "className: " + layout.LogInfoBoltClass, class: &cluster.Class{Name: layout.LogInfoBoltClass}, streams: none},
+		{name: "counter", text: "className: " + layout.TestWordCounterClass, class: &cluster.Class{Name: layout.TestWordCounterClass}, streams: fields("word", "count")},
 		{name: "a component of Go", text: "className: pick\n  constructorArgs: [1, 2.5, x, true]", class: &cluster.Class{Name: "pick", Args: []any{int64(1), 2.5, "x", true}}, streams: none},
 		{name: "with a null", text: "className: pick\n  constructorArgs: [~, 1.0]", class: &cluster.Class{Name: "pick"}, conf: `{"stormring.component.args":[null,1.0]}`, streams: none},
 		{
@@ -125,14 +126,14 @@ func TestForms(t *testing.T) {
 // TestVertices: what people see, in the order of the file.
 func TestVertices(t *testing.T) {
 	got, err := Load(files{"t.yaml": "name: t\nbolts:\n- id: z\n  command: [a, b c, d]\nspouts:\n- {id: y, className: org.apache.storm.testing.TestWordSpout, constructorArgs: [false]}\n- {id: x, className: " +
-		ShellSpoutClass + ", constructorArgs: [[p], [w]]}\nstreams: [{from: y, to: z, grouping: {type: shuffle}}]\n"}.options())
+		layout.ShellSpoutClass + ", constructorArgs: [[p], [w]]}\nstreams: [{from: y, to: z, grouping: {type: shuffle}}]\n"}.options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(line, column int) Place { return Place{"t.yaml", line, column} }
 	want := []Vertex{
-		{ID: "y", Kind: cluster.Spout, Class: TestWordSpoutClass, At: at(6, 3)},
-		{ID: "x", Kind: cluster.Spout, Class: ShellSpoutClass, Command: []string{"p"}, At: at(7, 3)},
+		{ID: "y", Kind: cluster.Spout, Class: layout.TestWordSpoutClass, At: at(6, 3)},
+		{ID: "x", Kind: cluster.Spout, Class: layout.ShellSpoutClass, Command: []string{"p"}, At: at(7, 3)},
 		{ID: "z", Kind: cluster.Bolt, Command: []string{"a", "b c", "d"}, At: at(3, 3)},
 	}
 	if !reflect.DeepEqual(got.Vertices, want) {

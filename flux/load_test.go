@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
 )
 
@@ -95,7 +96,7 @@ func TestLoad(t *testing.T) {
 			Conf:    `{"topology.component.cpu.pcore.percent":12.5,"topology.component.resources.onheap.memory.mb":256.0,"topology.tasks":6}`,
 		},
 		"own": {
-			Kind: cluster.Spout, Object: cluster.Object{Class: &cluster.Class{Name: ShellSpoutClass, Args: []any{"ruby", "-w", "words.rb"}}}, Parallelism: 1,
+			Kind: cluster.Spout, Object: cluster.Object{Class: &cluster.Class{Name: layout.ShellSpoutClass, Args: []any{"ruby", "-w", "words.rb"}}}, Parallelism: 1,
 			Streams: map[string]storm.StreamSpec{def: {Fields: storm.Fields{"word"}}, "aside": {Fields: storm.Fields{"n"}, Direct: true}},
 			Conf:    `{"stormring.component.env":{"LANG":"C","N":"3"}}`,
 		},
@@ -105,7 +106,7 @@ func TestLoad(t *testing.T) {
 			Conf:    `{"args":"[/a 3 true]"}`,
 		},
 		"wrapped": {
-			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: ShellBoltClass, Args: []any{"node", "split.js"}}}, Parallelism: 1,
+			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: layout.ShellBoltClass, Args: []any{"node", "split.js"}}}, Parallelism: 1,
 			Streams: map[string]storm.StreamSpec{def: {Fields: storm.Fields{"word", "n"}}, "errors": {Fields: storm.Fields{"line", "why"}}},
 			Conf:    `{"stormring.component.env":{"A":"b"},"topology.tick.tuple.freq.secs":5}`,
 			Inputs: []cluster.Input{
@@ -124,11 +125,11 @@ func TestLoad(t *testing.T) {
 			},
 		},
 		"log": {
-			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: LogInfoBoltClass}}, Parallelism: 1, Streams: map[string]storm.StreamSpec{},
+			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: layout.LogInfoBoltClass}}, Parallelism: 1, Streams: map[string]storm.StreamSpec{},
 			Inputs: []cluster.Input{{Component: "counter", Stream: def, Grouping: cluster.Grouping{Kind: cluster.GroupLocalOrShuffle}}},
 		},
 		"counter": {
-			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: TestWordCounterClass}}, Parallelism: 1,
+			Kind: cluster.Bolt, Object: cluster.Object{Class: &cluster.Class{Name: layout.TestWordCounterClass}}, Parallelism: 1,
 			Streams: map[string]storm.StreamSpec{def: {Fields: storm.Fields{"word", "count"}}},
 			Inputs:  []cluster.Input{{Component: "lines", Stream: def, Grouping: cluster.Grouping{Kind: cluster.GroupNone}}},
 		},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
 )
 
@@ -27,9 +28,9 @@ func (l *loader) ownShell(b *built) {
 		env = l.environment(b.env, join(b.path, "env"))
 	}
 	b.unknown = !told
-	class := ShellBoltClass
+	class := layout.ShellBoltClass
 	if b.kind == cluster.Spout {
-		class = ShellSpoutClass
+		class = layout.ShellSpoutClass
 	}
 	if ok {
 		b.shell(class, command, env)
@@ -52,7 +53,7 @@ func (b *built) shell(class string, command []string, env map[string]any) {
 		b.object.Class.Args = append(b.object.Class.Args, word)
 	}
 	if len(env) > 0 {
-		b.conf[EnvKey] = env
+		b.conf[layout.EnvKey] = env
 	}
 }
 

@@ -148,6 +148,9 @@ func declareOutputs(c *Component) error {
 		s.DeclareOutputFields(&d)
 		instance = s
 	}
+	if isStateful(instance) {
+		return errors.New("it keeps state (it has InitState), and state is not saved yet")
+	}
 	c.Streams = d.streams
 	if conf, ok := instance.(Configured); ok {
 		merged := maps.Clone(conf.ComponentConfiguration())
@@ -158,6 +161,16 @@ func declareOutputs(c *Component) error {
 		c.Conf = merged
 	}
 	return d.err()
+}
+
+// isStateful reports whether a component, or what a basic bolt's runner runs,
+// keeps state.
+func isStateful(component any) bool {
+	if r, ok := component.(*basicRunner); ok {
+		component = r.BasicBolt
+	}
+	_, ok := component.(Stateful)
+	return ok
 }
 
 type declarer struct {

@@ -43,6 +43,17 @@ func words() Spout {
 
 func sink() Bolt { return &plainBolt{} }
 
+// remembering is a bolt with state.
+type remembering struct{ Bolt }
+
+func (remembering) InitState(State) error { return nil }
+
+type basicRemembering struct{ BaseBasicBolt }
+
+func (*basicRemembering) Execute(Tuple, *BasicOutputCollector) error { return nil }
+
+func (*basicRemembering) InitState(State) error { return nil }
+
 func relay() Bolt {
 	return &plainBolt{declare: func(d *OutputFieldsDeclarer) { d.Declare("word") }}
 }
@@ -72,6 +83,13 @@ func TestBuildRefuses(t *testing.T) {
 			`component "s": the id is used twice; every component needs its own`}},
 		{"spout and bolt of one id", func(b *TopologyBuilder) { b.SetBolt("s", sink, 1); b.SetSpout("s", words, 1) }, []string{
 			`component "s": the id is used twice; every component needs its own`}},
+		{"state", func(b *TopologyBuilder) {
+			b.SetSpout("s", words, 1)
+			b.SetBolt("b", func() Bolt { return remembering{sink()} }, 1).ShuffleGrouping("s")
+			b.SetBasicBolt("c", func() BasicBolt { return &basicRemembering{} }, 1).ShuffleGrouping("s")
+		}, []string{
+			`component "b": it keeps state (it has InitState), and state is not saved yet`,
+			`component "c": it keeps state (it has InitState), and state is not saved yet`}},
 		{"empty id", func(b *TopologyBuilder) { b.SetSpout("", words, 1) }, []string{`component id is empty`}},
 		{"reserved id", func(b *TopologyBuilder) { b.SetSpout("__s", words, 1) }, []string{
 			`component id "__s" begins with "__", which is reserved for the system; choose another`}},

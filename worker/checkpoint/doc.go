@@ -36,7 +36,8 @@
 // tuples, not back-pressure: all inputs share one inbox, so the awaited marker
 // may be behind what would not be taken in. Above the bound the transaction is
 // given up, and the next one has the spouts pause behind its marker until it is
-// committed: then nothing comes behind it, however uneven the inputs are. Unaligned is Storm's way.
+// committed: then nothing comes behind it, however uneven the inputs are.
+// Unaligned is Storm's way.
 //
 // # Eras
 //

@@ -7,18 +7,10 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-// Classes of Storm that descriptions of topologies use for a first try. They
-// are here in Go, under the same names.
-const (
-	LogInfoBoltClass     = "org.apache.storm.flux.wrappers.bolts.LogInfoBolt"
-	TestWordSpoutClass   = "org.apache.storm.testing.TestWordSpout"
-	TestWordCounterClass = "org.apache.storm.testing.TestWordCounter"
-)
-
 // wordEvery is how often a wordSpout emits.
 const wordEvery = 100 * time.Millisecond
 
-// wordSpout emits five words in turn, without end.
+// wordSpout is layout.TestWordSpoutClass: it emits five words in turn, without end.
 type wordSpout struct {
 	storm.BaseSpout
 	out  *storm.SpoutOutputCollector
@@ -48,7 +40,7 @@ func (s *wordSpout) NextTuple() error {
 	return nil
 }
 
-// wordCounter counts the first field of its input and emits each count.
+// wordCounter is layout.TestWordCounterClass: it counts the first field of its input and emits each count.
 type wordCounter struct {
 	storm.BaseBolt
 	out    *storm.OutputCollector
@@ -77,7 +69,7 @@ func (b *wordCounter) Execute(t storm.Tuple) error {
 	return nil
 }
 
-// logBolt logs what it gets.
+// logBolt is layout.LogInfoBoltClass: it logs what it gets.
 type logBolt struct {
 	storm.BaseBolt
 	ctx *storm.TopologyContext

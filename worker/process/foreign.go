@@ -13,23 +13,6 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-// Keys of a component's configuration that say what a description has no place
-// for. Package flux writes them.
-const (
-	// ArgsKey is the arguments of a registered component, a list of any values,
-	// in place of those of its class.
-	ArgsKey = "stormring.component.args"
-	// EnvKey is the environment of a shell component, a map of names to texts.
-	EnvKey = "stormring.component.env"
-)
-
-// Classes of Storm's Flux that are shell components with a command line in
-// their arguments: a shell of Thrift's has only two words.
-const (
-	ShellSpoutClass = "org.apache.storm.flux.wrappers.spouts.FluxShellSpout"
-	ShellBoltClass  = "org.apache.storm.flux.wrappers.bolts.FluxShellBolt"
-)
-
 // Code finds the code of a described topology in this program, for a run that
 // no supervisor has prepared. Shell components run in the folder resources.
 func Code(p storm.Program, t cluster.Topology, resources string) layout.Code {
@@ -66,10 +49,10 @@ func (c *code) shellOf(id, class string, o *cluster.Class) (spec multilang.Spec,
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return spec, true, fmt.Errorf("component %q: %s needs the words of a command as its arguments", id, class)
 	}
-	env, has := c.ownConf(id)[EnvKey]
+	env, has := c.ownConf(id)[layout.EnvKey]
 	vars, isMap := env.(map[string]any)
 	if has && !isMap {
-		return spec, true, fmt.Errorf("component %q: %s must be a map of names to texts", id, EnvKey)
+		return spec, true, fmt.Errorf("component %q: %s must be a map of names to texts", id, layout.EnvKey)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		spec.Env = append(spec.Env, fmt.Sprintf("%s=%v", name, vars[name]))
@@ -79,19 +62,19 @@ func (c *code) shellOf(id, class string, o *cluster.Class) (spec multilang.Spec,
 
 // arguments are what a registered component gets.
 func (c *code) arguments(id string, o *cluster.Class) ([]storm.Value, error) {
-	given, has := c.ownConf(id)[ArgsKey]
+	given, has := c.ownConf(id)[layout.ArgsKey]
 	if !has {
 		return values(o.Args), nil
 	}
 	list, ok := given.([]any)
 	if !ok {
-		return nil, fmt.Errorf("component %q: %s must be a list", id, ArgsKey)
+		return nil, fmt.Errorf("component %q: %s must be a list", id, layout.ArgsKey)
 	}
 	out := make([]any, len(list))
 	for i, v := range list {
 		var err error
 		if out[i], err = native(v); err != nil {
-			return nil, fmt.Errorf("component %q: %s[%d]: %w", id, ArgsKey, i, err)
+			return nil, fmt.Errorf("component %q: %s[%d]: %w", id, layout.ArgsKey, i, err)
 		}
 	}
 	return values(out), nil
@@ -132,10 +115,10 @@ func native(v any) (any, error) {
 // built in, or one of the program's registry, which comes first.
 func (c *code) namedSpout(id string, o *cluster.Class) (storm.Spout, error) {
 	if !c.registered(o.Name) {
-		if spec, ok, err := c.shellOf(id, ShellSpoutClass, o); ok {
+		if spec, ok, err := c.shellOf(id, layout.ShellSpoutClass, o); ok {
 			return multilang.NewSpout(spec), err
 		}
-		if o.Name == TestWordSpoutClass {
+		if o.Name == layout.TestWordSpoutClass {
 			return &wordSpout{}, nil
 		}
 	}
@@ -149,13 +132,13 @@ func (c *code) namedSpout(id string, o *cluster.Class) (storm.Spout, error) {
 // namedBolt is namedSpout for bolts.
 func (c *code) namedBolt(id string, o *cluster.Class) (storm.Bolt, error) {
 	if !c.registered(o.Name) {
-		if spec, ok, err := c.shellOf(id, ShellBoltClass, o); ok {
+		if spec, ok, err := c.shellOf(id, layout.ShellBoltClass, o); ok {
 			return multilang.NewBolt(spec), err
 		}
 		switch o.Name {
-		case LogInfoBoltClass:
+		case layout.LogInfoBoltClass:
 			return &logBolt{}, nil
-		case TestWordCounterClass:
+		case layout.TestWordCounterClass:
 			return &wordCounter{}, nil
 		}
 	}

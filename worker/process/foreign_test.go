@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/multilang"
 	"github.com/stormring/stormring/storm"
 )
@@ -29,17 +30,17 @@ func TestShellOf(t *testing.T) {
 		want       multilang.Spec
 		err        string
 	}{
-		{name: "words", class: class(ShellBoltClass, "ruby", "-w", "a.rb"), want: multilang.Spec{Argv: []string{"ruby", "-w", "a.rb"}}},
+		{name: "words", class: class(layout.ShellBoltClass, "ruby", "-w", "a.rb"), want: multilang.Spec{Argv: []string{"ruby", "-w", "a.rb"}}},
 		{
-			name: "environment", class: class(ShellBoltClass, "a"), conf: `{"stormring.component.env":{"B":"x=y","A":7}}`,
+			name: "environment", class: class(layout.ShellBoltClass, "a"), conf: `{"stormring.component.env":{"B":"x=y","A":7}}`,
 			want: multilang.Spec{Argv: []string{"a"}, Env: []string{"A=7", "B=x=y"}},
 		},
-		{name: "no command", class: class(ShellBoltClass), err: `component "c": ` + ShellBoltClass + ` needs the words of a command as its arguments`},
-		{name: "a number", class: class(ShellBoltClass, "a", int64(1)), err: `component "c": argument 1 of ` + ShellBoltClass + ` is a int64; its arguments are the words of a command`},
-		{name: "a list", class: class(ShellBoltClass, "a"), conf: `{"stormring.component.env":[]}`, err: `component "c": stormring.component.env must be a map of names to texts`},
+		{name: "no command", class: class(layout.ShellBoltClass), err: `component "c": ` + layout.ShellBoltClass + ` needs the words of a command as its arguments`},
+		{name: "a number", class: class(layout.ShellBoltClass, "a", int64(1)), err: `component "c": argument 1 of ` + layout.ShellBoltClass + ` is a int64; its arguments are the words of a command`},
+		{name: "a list", class: class(layout.ShellBoltClass, "a"), conf: `{"stormring.component.env":[]}`, err: `component "c": stormring.component.env must be a map of names to texts`},
 	} {
 		c, _ := Code(storm.Program{}, described(cluster.Bolt, cluster.Object{Class: tt.class}, tt.conf), dir).(*code)
-		got, ok, err := c.shellOf("c", ShellBoltClass, tt.class)
+		got, ok, err := c.shellOf("c", layout.ShellBoltClass, tt.class)
 		if !ok || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
 			t.Errorf("%s: %t, %v, want %q", tt.name, ok, err, tt.err)
 			continue
@@ -54,9 +55,9 @@ func TestShellOf(t *testing.T) {
 // TestShellWithoutResources: it runs where the topology's other files are.
 func TestShellWithoutResources(t *testing.T) {
 	dir := t.TempDir()
-	o := class(ShellSpoutClass, "a")
+	o := class(layout.ShellSpoutClass, "a")
 	c, _ := Code(storm.Program{}, described(cluster.Spout, cluster.Object{Class: o}, ""), filepath.Join(dir, "resources")).(*code)
-	got, _, err := c.shellOf("c", ShellSpoutClass, o)
+	got, _, err := c.shellOf("c", layout.ShellSpoutClass, o)
 	if err != nil || got.Dir != dir {
 		t.Errorf("%q, %v; want %q", got.Dir, err, dir)
 	}
@@ -99,13 +100,13 @@ func TestArguments(t *testing.T) {
 // TestNamed: what is built in is found by its class; the registry comes first,
 // and nothing else is known.
 func TestNamed(t *testing.T) {
-	for _, name := range []string{TestWordSpoutClass, ShellSpoutClass} {
+	for _, name := range []string{layout.TestWordSpoutClass, layout.ShellSpoutClass} {
 		o := cluster.Object{Class: class(name, "a")}
 		if s, err := Code(storm.Program{}, described(cluster.Spout, o, ""), "").Spout("c", o)(); s == nil || err != nil {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	for _, name := range []string{TestWordCounterClass, LogInfoBoltClass, ShellBoltClass} {
+	for _, name := range []string{layout.TestWordCounterClass, layout.LogInfoBoltClass, layout.ShellBoltClass} {
 		o := cluster.Object{Class: class(name, "a")}
 		if b, err := Code(storm.Program{}, described(cluster.Bolt, o, ""), "").Bolt("c", o)(); b == nil || err != nil {
 			t.Errorf("%s: %v, %v", name, b, err)
@@ -117,8 +118,8 @@ func TestNamed(t *testing.T) {
 	}
 	r := storm.NewRegistry()
 	own := &wordCounter{}
-	r.Bolt(LogInfoBoltClass, func([]storm.Value) (storm.Bolt, error) { return own, nil })
-	o = cluster.Object{Class: class(LogInfoBoltClass)}
+	r.Bolt(layout.LogInfoBoltClass, func([]storm.Value) (storm.Bolt, error) { return own, nil })
+	o = cluster.Object{Class: class(layout.LogInfoBoltClass)}
 	if b, err := Code(storm.Program{Components: r}, described(cluster.Bolt, o, ""), "").Bolt("c", o)(); b != own || err != nil {
 		t.Errorf("%v, %v", b, err)
 	}

@@ -1,0 +1,104 @@
+package recovery
+
+import (
+	"fmt"
+	"time"
+)
+
+// worthwhile is what line or tree must save to be taken: predictions are not
+// better than this, and star has the fewest parts that can fail.
+const worthwhile = 0.95
+
+// choose takes the mode asked for or, for auto, the fastest; and says why.
+func (w *world) choose(modes []Prediction) (Mode, string) {
+	star, line, tree := modes[0], modes[1], modes[2]
+	switch {
+	case w.Mode == Star:
+		return Star, fmt.Sprintf("star was asked for; %s.", forecast(star))
+	case w.Mode == Line:
+		return Line, fmt.Sprintf("line was asked for; %s, star %s.", forecast(line), millis(star.TotalMS))
+	case w.Mode == Tree:
+		return Tree, fmt.Sprintf("tree was asked for; %s, star %s.", forecast(tree), millis(star.TotalMS))
+	case !w.measured:
+		return w.bySize(star)
+	}
+	best, cause := star, ""
+	for _, m := range []Prediction{line, tree} {
+		if m.TotalMS >= worthwhile*star.TotalMS || m.TotalMS >= best.TotalMS {
+			continue
+		}
+		if why := causeOf(star, m); why != "" {
+			best, cause = m, why
+		}
+	}
+	if cause != "" {
+		return best.Mode, fmt.Sprintf("auto took %s: %s; predicted %s, star %s.", best.Mode, cause, millis(best.TotalMS), millis(star.TotalMS))
+	}
+	return Star, fmt.Sprintf("auto took star: nothing to gain by merging or relaying (line %s, tree %s); %s.",
+		millis(line.TotalMS), millis(tree.TotalMS), forecast(star))
+}
+
+// causeOf names what makes m faster than star, or "" if none of the four causes
+// that physics allows is there.
+func causeOf(star, m Prediction) string {
+	fewer := float64(m.Bytes) < worthwhile*float64(star.Bytes)
+	switch {
+	case star.Limit == "path" && m.PathMS < worthwhile*star.PathMS:
+		return fmt.Sprintf("the path between sites is shared and merging before it saves %s of its time", percent(m.PathMS, star.PathMS))
+	case fewer:
+		return fmt.Sprintf("merging on the way leaves %s of %s for the receiver", size(m.Bytes), size(star.Bytes))
+	case star.Limit == "receiver" && m.ReceiverMS < worthwhile*star.ReceiverMS:
+		return fmt.Sprintf("the receiver's processors are the limit and merging elsewhere spares them %s", percent(m.ReceiverMS, star.ReceiverMS))
+	case star.incast && m.Streams < star.Streams:
+		return fmt.Sprintf("%d connections into the receiver hold each other up, %d do not", star.Streams, m.Streams)
+	case star.incast:
+		return fmt.Sprintf("the receiver takes only %d connections at a time, and star would open them one after another", star.Streams)
+	}
+	return ""
+}
+
+// bySize is the rule for networks of which nothing is known.
+func (w *world) bySize(star Prediction) (Mode, string) {
+	bytes := star.Bytes
+	switch limit := w.Params.StarMaxBytes; {
+	case bytes <= limit:
+		return Star, fmt.Sprintf("auto took star by size, since links are not measured: %s is not above %s.", size(bytes), size(limit))
+	case !w.Params.LatencySensitive:
+		return Line, fmt.Sprintf("auto took line by size, since links are not measured: %s is above %s, and the topology is not sensitive to latency.", size(bytes), size(limit))
+	default:
+		return Tree, fmt.Sprintf("auto took tree by size, since links are not measured: %s is above %s, and the topology is sensitive to latency.", size(bytes), size(limit))
+	}
+}
+
+func forecast(p Prediction) string {
+	limits := map[string]string{
+		"links": "the links", "holders": "folding at the holders", "receiver": "the receiver's processors",
+		"path": "the path between sites", "setup": "round trips",
+	}
+	return fmt.Sprintf("predicted %s, limited by %s", millis(p.TotalMS), limits[p.Limit])
+}
+
+func millis(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func percent(less, more float64) string { return fmt.Sprintf("%.0f %%", 100*(1-less/more)) }
+
+func size(bytes int64) string {
+	switch {
+	case bytes >= 10<<30:
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", bytes)
+}

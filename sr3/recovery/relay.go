@@ -1,0 +1,149 @@
+package recovery
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// members are the holders that take part in a line or tree, each with its share,
+// in an order in which neighbours fold best: by site, then by the members of
+// scattered chains that they bring, then by uplink, slowest first. local is what
+// the receiver has itself.
+func (w *world) members(items []item, busy map[NodeID]float64) (members, local []*Flow) {
+	for _, f := range w.star(items, busy) {
+		if f.Node == w.Receiver.ID {
+			local = append(local, f)
+			continue
+		}
+		members = append(members, f)
+	}
+	key := map[NodeID]Part{}
+	for _, f := range members {
+		for _, p := range f.Own {
+			if p.First == 0 && p.Until == len(w.piece(p.Shard).Chain) {
+				continue
+			}
+			if k, ok := key[f.Node]; !ok || compareParts(p, k) < 0 {
+				key[f.Node] = p
+			}
+		}
+	}
+	slices.SortStableFunc(members, func(a, b *Flow) int {
+		x, y := w.nodes[a.Node], w.nodes[b.Node]
+		return cmp.Or(
+			cmp.Compare(w.far(y), w.far(x)),
+			cmp.Compare(x.Site, y.Site),
+			compareParts(key[a.Node], key[b.Node]),
+			cmp.Compare(w.rate(x, w.Receiver.Node), w.rate(y, w.Receiver.Node)),
+			cmp.Compare(a.Node, b.Node))
+	})
+	return members, local
+}
+
+// far is 1 for a node of another site than the receiver's.
+func (w *world) far(n Node) int {
+	if n.Site != w.Receiver.Site {
+		return 1
+	}
+	return 0
+}
+
+// line makes chains of at most Params.LineLength nodes, of about equal bytes; the
+// last node of each sends to the receiver.
+func (w *world) line(items []item, busy map[NodeID]float64) []*Flow {
+	members, flows := w.members(items, busy)
+	n := (len(members) + w.Params.LineLength - 1) / w.Params.LineLength
+	for _, run := range w.cut(members, n, w.Params.LineLength) {
+		var tail *Flow
+		for _, f := range run {
+			if tail != nil {
+				f.From = []*Flow{tail}
+				w.seal(f)
+			}
+			tail = f
+		}
+		flows = append(flows, tail)
+	}
+	return flows
+}
+
+// tree makes at most fan-in subtrees of about equal bytes, and so on down.
+func (w *world) tree(items []item, busy map[NodeID]float64) []*Flow {
+	members, flows := w.members(items, busy)
+	return append(flows, w.grow(members, w.slots(w.Params.TreeFanin))...)
+}
+
+func (w *world) grow(members []*Flow, fanin int) []*Flow {
+	var heads []*Flow
+	for _, run := range w.cut(members, fanin, 0) {
+		head := w.pickHead(run)
+		rest := slices.DeleteFunc(slices.Clone(run), func(f *Flow) bool { return f == head })
+		if len(rest) > 0 {
+			head.From = w.grow(rest, w.Params.TreeFanin)
+			head.Merges = true
+			w.seal(head)
+		}
+		heads = append(heads, head)
+	}
+	return heads
+}
+
+// pickHead is the member with the best link to the receiver: the head carries
+// what its whole subtree sends.
+func (w *world) pickHead(run []*Flow) *Flow {
+	return slices.MaxFunc(run, func(a, b *Flow) int {
+		x, y := w.nodes[a.Node], w.nodes[b.Node]
+		return cmp.Or(
+			cmp.Compare(min(w.rate(x, w.Receiver.Node), float64(x.Down)), min(w.rate(y, w.Receiver.Node), float64(y.Down))),
+			cmp.Compare(x.Fold, y.Fold), cmp.Compare(b.Node, a.Node))
+	})
+}
+
+// cut divides members into at most n runs of neighbours with about equal bytes,
+// none longer than longest (0 is no bound) and none empty.
+func (w *world) cut(members []*Flow, n, longest int) [][]*Flow {
+	var runs [][]*Flow
+	left := int64(0)
+	for _, f := range members {
+		left += f.Bytes
+	}
+	for n = min(n, len(members)); n > 0; n-- {
+		if longest <= 0 {
+			longest = len(members)
+		}
+		// What this run must take so that the others can take the rest, and may
+		// take so that none of them is empty.
+		least, most := max(1, len(members)-(n-1)*longest), min(longest, len(members)-(n-1))
+		size, bytes := least, int64(0)
+		for _, f := range members[:least] {
+			bytes += f.Bytes
+		}
+		for size < most && bytes+members[size].Bytes/2 < left/int64(n) {
+			bytes += members[size].Bytes
+			size++
+		}
+		if n == 1 {
+			size = len(members)
+		}
+		runs = append(runs, members[:size:size])
+		members = members[size:]
+		left -= bytes
+	}
+	return runs
+}
+
+// walk visits a flow and all below it, parents first.
+func (f *Flow) walk(visit func(*Flow)) {
+	visit(f)
+	for _, from := range f.From {
+		from.walk(visit)
+	}
+}
+
+// nodesOf are all nodes of a flow, sorted.
+func (f *Flow) nodesOf() []NodeID {
+	set := map[NodeID]bool{}
+	f.walk(func(g *Flow) { set[g.Node] = true })
+	return slices.Sorted(maps.Keys(set))
+}

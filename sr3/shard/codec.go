@@ -1,0 +1,112 @@
+package shard
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// worthwhile is the size in bytes below which nothing is compressed.
+	worthwhile = 1 << 10
+	// maxRatio is the most that decompression may make of a byte. What would
+	// shrink more is padded, so that nobody has to trust a length.
+	maxRatio = 1 << 10
+	// maxImage bounds what one object holds: places in it have 32 bits.
+	maxImage = math.MaxUint32 - headerSize
+	// defaultLimit bounds what one object or bundle may expand to.
+	defaultLimit = 1 << 30
+
+	skippable = 0x184D2A50 // magic of a zstd frame that decoders skip
+)
+
+// Codec makes and opens objects. It may be used by many goroutines at once;
+// give one to all.
+type Codec struct {
+	enc   *zstd.Encoder // nil: no compression
+	dec   *zstd.Decoder
+	limit int64
+}
+
+// NewCodec makes a codec that compresses at a zstd level from 1 to 22 (of which
+// four are distinct), or not at all at level 0, and refuses to expand anything
+// beyond limit bytes (1 GiB if 0).
+func NewCodec(level int, limit int64) (*Codec, error) {
+	if level < 0 || level > 22 {
+		return nil, fmt.Errorf("zstd level %d: it must be from 0 (off) to 22", level)
+	}
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	c := &Codec{limit: min(limit, maxImage)}
+	var err error
+	c.dec, err = zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderConcurrency(2),
+		zstd.WithDecoderMaxMemory(uint64(c.limit)+headerSize))
+	if err != nil {
+		return nil, fmt.Errorf("make a zstd decoder: %w", err)
+	}
+	if level == 0 {
+		return c, nil
+	}
+	// The bytes have a checksum of ours, and the same entries must give the
+	// same bytes: one encoder works on each object.
+	c.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
+		zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(2))
+	if err != nil {
+		return nil, fmt.Errorf("make a zstd encoder: %w", err)
+	}
+	return c, nil
+}
+
+// seal finishes an image whose entries are in place. The result may be the
+// image itself.
+func (c *Codec) seal(image []byte, o *Object) []byte {
+	putHeader(image, o)
+	body, ok := c.shrink(image[:headerSize], image[headerSize:])
+	if !ok {
+		return image
+	}
+	body[6] = zstdRaw
+	return body
+}
+
+// shrink appends raw, compressed, to a copy of head, if that is worth it.
+func (c *Codec) shrink(head, raw []byte) ([]byte, bool) {
+	if c.enc == nil || len(raw) < worthwhile {
+		return nil, false
+	}
+	out := append(make([]byte, 0, len(head)+len(raw)/2), head...)
+	out = c.enc.EncodeAll(raw, out)
+	if short := len(raw)/maxRatio + 1 - (len(out) - len(head)); short > 0 {
+		out = binary.LittleEndian.AppendUint32(out, skippable)
+		out = binary.LittleEndian.AppendUint32(out, uint32(short))
+		out = append(out, make([]byte, short)...)
+	}
+	return out, len(out)-len(head) < len(raw)/16*15
+}
+
+// room is how many bytes to have ready for a body that claims to expand to raw.
+func (c *Codec) room(body []byte, raw uint64) int {
+	return int(min(raw, uint64(len(body))*maxRatio, uint64(c.limit)))
+}
+
+// expand appends the raw bytes of body to dst, which has the room for them.
+func (c *Codec) expand(dst, body []byte, raw uint64) ([]byte, error) {
+	switch {
+	case raw > uint64(len(body))*maxRatio:
+		return nil, damaged("%d bytes claim to expand to %d", len(body), raw)
+	case raw > uint64(c.limit):
+		return nil, fmt.Errorf("%d bytes, more than the limit of %d: %w", raw, c.limit, ErrTooLarge)
+	}
+	head := len(dst)
+	out, err := c.dec.DecodeAll(body, dst)
+	if err != nil {
+		return nil, damaged("zstd: %v", err)
+	}
+	if uint64(len(out)-head) != raw {
+		return nil, damaged("it expands to %d bytes where its header says %d", len(out)-head, raw)
+	}
+	return out, nil
+}

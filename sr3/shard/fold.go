@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxChain is how many objects, base included, a chain has at most before it
+// is folded.
+const MaxChain = 8
+
+// NeedsFold tells whether a chain, base first, should become one base: it is
+// longer than MaxChain, or its deltas are larger than half the base.
+func NeedsFold(chain []Ref) bool {
+	if len(chain) < 2 {
+		return false
+	}
+	var deltas int64
+	for _, r := range chain[1:] {
+		deltas += r.Size
+	}
+	return len(chain) > MaxChain || deltas > chain[0].Size/2
+}
+
+// Fold makes one base of a chain, base first: for each key what the newest
+// object says; deleted keys are gone. Its version is that of the newest. It
+// reads all objects side by side, so that beside them and its result it needs
+// no memory. Errors wrap ErrDamaged if an object is to blame.
+func (c *Codec) Fold(chain []*Object) ([]byte, error) {
+	image, o, err := fold(chain)
+	if err != nil {
+		return nil, err
+	}
+	return c.seal(image, o), nil
+}
+
+func fold(chain []*Object) ([]byte, *Object, error) {
+	if err := checkChain(chain); err != nil {
+		return nil, nil, err
+	}
+	newest := chain[len(chain)-1]
+	size := headerSize
+	cursors := make([]cursor, len(chain))
+	for i, o := range chain {
+		cursors[i] = newCursor(o)
+		size += len(o.image) - headerSize
+	}
+	if size-headerSize > maxImage {
+		return nil, nil, fmt.Errorf("fold %v: %d bytes of objects, more than the %d of one: %w", newest, size, maxImage, ErrTooLarge)
+	}
+	m := merger{chain: chain, cursors: cursors, image: make([]byte, headerSize, size)}
+	if err := m.run(); err != nil {
+		return nil, nil, fmt.Errorf("fold: %w", err)
+	}
+	out := &Object{Kind: Base, Range: newest.Range, Version: newest.Version, Entries: m.entries, image: m.image}
+	putHeader(out.image, out)
+	return out.image, out, nil
+}
+
+// checkChain tells whether objects can follow each other in one chain.
+func checkChain(chain []*Object) error {
+	if len(chain) == 0 {
+		return errors.New("a chain without a base")
+	}
+	for i, o := range chain {
+		switch {
+		case i == 0 && o.Kind != Base:
+			return fmt.Errorf("a chain that starts with a %v", o)
+		case i > 0 && o.Kind != Delta:
+			return fmt.Errorf("a chain with a second base, %v", o)
+		case o.Range != chain[0].Range:
+			return fmt.Errorf("a chain of %v and %v: their slots differ", chain[0], o)
+		case i > 0 && o.Version <= chain[i-1].Version:
+			return fmt.Errorf("a chain with %v after %v", o, chain[i-1])
+		}
+	}
+	return nil
+}
+
+type merger struct {
+	chain   []*Object
+	cursors []cursor
+	image   []byte
+	entries int
+}
+
+func (m *merger) run() error {
+	for i := range m.cursors {
+		if err := m.advance(i); err != nil {
+			return err
+		}
+	}
+	for {
+		// Of equal keys the last one found is the newest.
+		first := -1
+		for i := range m.cursors {
+			if m.cursors[i].ok && (first < 0 || compare(m.cursors[i].entry, m.cursors[first].entry) <= 0) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return nil
+		}
+		e := m.cursors[first].entry
+		if !e.deleted() {
+			m.image = append(m.image, m.cursors[first].raw()...)
+			m.entries++
+		}
+		for i := first; i >= 0; i-- {
+			if m.cursors[i].ok && compare(m.cursors[i].entry, e) == 0 {
+				if err := m.advance(i); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (m *merger) advance(i int) error {
+	if err := m.cursors[i].advance(); err != nil {
+		return damaged("%v: %v", m.chain[i], err)
+	}
+	return nil
+}
