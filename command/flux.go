@@ -66,7 +66,7 @@ along. An example:
 	flags.StringVarP(&f.resources, "resources", "R", "", "shell components run in the files of `DIR` (default: resources beside FILE)")
 	flags.StringVar(&f.name, "name", "", "run under this `NAME` (default: the file's)")
 	flags.IntVar(&f.workers, "workers", 0, "run in `N` workers (default: topology.workers, 1)")
-	flags.BoolVar(&f.inactive, "inactive", false, "let the spouts be silent until `activate`")
+	flags.BoolVar(&f.inactive, "inactive", false, "let the spouts be silent until \"activate\"")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the topology, and do nothing")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --local, show no progress")
 	flags.BoolVar(&f.debug, "debug", false, "with --local, log more")

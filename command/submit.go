@@ -29,7 +29,7 @@ func (f *submitFlags) register(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.name, "name", "", "submit under this `NAME` (default: the topology's)")
 	flags.IntVar(&f.workers, "workers", 0, "run in `N` workers (default: topology.workers, 1)")
-	flags.BoolVar(&f.inactive, "inactive", false, "let the spouts be silent until `activate`")
+	flags.BoolVar(&f.inactive, "inactive", false, "let the spouts be silent until \"activate\"")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print where everything would run, and submit nothing")
 	f.clusterFlags.register(flags)
 	completeNothing(cmd, "name", "workers", "set")
