@@ -48,7 +48,7 @@ type room struct {
 
 const (
 	handlers = " nimbus/handler supervisor/handler drpc/handler"
-	ring     = "sr3/... local command bench simulation"
+	ring     = "sr3/... daemon local command bench simulation"
 )
 
 // house is every package of the module, from the ground up. The first column
@@ -81,6 +81,8 @@ var house = []room{
 	{path: "sr3/ring", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2 github.com/klauspost/compress/zstd"},
 	{path: "sr3/recovery", kind: pure, just: "sr3/...", by: ring},
+	{path: "sr3/protocol", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2"},
+	{path: "sr3/upkeep", kind: pure, just: "sr3/...", by: ring},
 
 	// 2: adapters. Each knows one part of the world.
 	{path: "worker/queue", kind: adapter},
@@ -112,7 +114,8 @@ var house = []room{
 	{path: "nimbus", kind: shell},
 	{path: "supervisor/handler", kind: shell},
 	{path: "supervisor", kind: shell},
-	{path: "sr3", kind: shell, just: "sr3/...", by: ring},
+	{path: "sr3/node", kind: shell, just: "sr3/...", by: ring},
+	{path: "sr3/client", kind: shell, just: "sr3/...", by: ring},
 	{path: "ui", kind: shell},
 	{path: "drpc/handler", kind: shell},
 	{path: "drpc", kind: shell},

@@ -15,6 +15,9 @@ type Manifest struct {
 	Epoch   Epoch
 	// CreatedMillis is when it was made, in unix milliseconds.
 	CreatedMillis int64
+	// Replicas is on how many hosts each object and the manifest should be, which
+	// may be more than there were.
+	Replicas int
 	// Shards has a chain, base first, for each shard, by first slot. Slots
 	// that no chain covers are empty. Shards of one owner may differ in width.
 	Shards [][]Ref
@@ -52,6 +55,9 @@ func (m *Manifest) Check() error {
 func (m *Manifest) check() error {
 	if len(m.Shards) > MaxShards {
 		return fmt.Errorf("%d shards, more than %d", len(m.Shards), MaxShards)
+	}
+	if m.Replicas < 0 || m.Replicas > maxHolders {
+		return fmt.Errorf("%d replicas, must be from 0 to %d", m.Replicas, maxHolders)
 	}
 	end := 0
 	for i, chain := range m.Shards {
@@ -103,7 +109,7 @@ func (m *Manifest) checkRefs(chain []Ref) error {
 // after a split or a merge; a delta is appended to the chain of its range. It
 // refuses to lose slots: the bases together must cover what they replace.
 func (m *Manifest) Next(version Version, epoch Epoch, createdMillis int64, written []Ref) (*Manifest, error) {
-	n := &Manifest{Owner: m.Owner, Version: version, Epoch: epoch, CreatedMillis: createdMillis}
+	n := &Manifest{Owner: m.Owner, Version: version, Epoch: epoch, CreatedMillis: createdMillis, Replicas: m.Replicas}
 	taken := make(map[Range][]Ref)
 	for _, r := range written {
 		if _, ok := taken[r.Range]; ok {

@@ -35,6 +35,7 @@ func (m *Manifest) Encode() ([]byte, error) {
 	b = binary.AppendVarint(b, int64(m.Version))
 	b = binary.AppendVarint(b, int64(m.Epoch))
 	b = binary.AppendVarint(b, m.CreatedMillis)
+	b = binary.AppendUvarint(b, uint64(m.Replicas))
 	nodes, places := m.nodes()
 	b = binary.AppendUvarint(b, uint64(len(nodes)))
 	for _, n := range nodes {
@@ -200,6 +201,7 @@ func (r *reader) manifest() *Manifest {
 		r.fail("task %d", task)
 	}
 	m.Version, m.Epoch, m.CreatedMillis = Version(r.varint()), Epoch(r.varint()), r.varint()
+	m.Replicas = r.count(maxHolders, 0, "replicas")
 	nodes := make([]NodeID, r.count(len(r.b), 1, "nodes"))
 	for i := range nodes {
 		nodes[i] = NodeID(r.str())

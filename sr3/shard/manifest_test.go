@@ -25,7 +25,7 @@ func deltaRef(r Range, v Version) Ref {
 }
 
 func smallManifest() *Manifest {
-	return &Manifest{Owner: testOwner, Version: 3, Epoch: 2, CreatedMillis: 1700000000000, Shards: [][]Ref{
+	return &Manifest{Owner: testOwner, Version: 3, Epoch: 2, CreatedMillis: 1700000000000, Replicas: 3, Shards: [][]Ref{
 		{baseRef(RangeOf(0, 2), 1), deltaRef(RangeOf(0, 2), 3)},
 		{baseRef(RangeOf(3, 4), 2)},
 	}}
@@ -37,6 +37,7 @@ func drawManifest(t *rapid.T) *Manifest {
 		Version:       Version(rapid.Int64Range(100, 1<<40).Draw(t, "version")),
 		Epoch:         Epoch(rapid.Int64Min(0).Draw(t, "epoch")),
 		CreatedMillis: rapid.Int64().Draw(t, "created"),
+		Replicas:      rapid.IntRange(0, 8).Draw(t, "replicas"),
 	}
 	n := 1 << rapid.IntRange(0, 5).Draw(t, "bits")
 	nodes := rapid.SliceOfN(rapid.StringN(0, 30, -1), 1, 10).Draw(t, "nodes")
@@ -93,7 +94,7 @@ func TestManifestFormat(t *testing.T) {
 	sum := "0700000000000000"
 	want := "5352336d" + "01" +
 		"12" + hex.EncodeToString([]byte("words-1-1700000000")) + "05" + hex.EncodeToString([]byte("count")) + "0e" +
-		"06" + "04" + "80a0abfef962" +
+		"06" + "04" + "80a0abfef962" + "03" +
 		"03" + "0161" + "0162" + "0163" +
 		"02" +
 		"00" + "8040" + "02" +
