@@ -42,6 +42,8 @@ type Options struct {
 	Logger      *slog.Logger
 	// OnError gets the errors that components report; nil is allowed.
 	OnError func(worker.ErrorInfo)
+	// States keeps the state of stateful components; nil is this process's memory.
+	States worker.States
 }
 
 // Result tells how a run ended.
@@ -93,6 +95,9 @@ func New(opts Options) (*Topology, error) {
 	workers := min(l.Workers, len(l.Executors))
 	if err := checkFiles(workers); err != nil {
 		return nil, fmt.Errorf("topology %q: %w", opts.Name, err)
+	}
+	if opts.States == nil && l.Stateful() {
+		opts.States = worker.NewMemoryStates()
 	}
 	t := &Topology{
 		opts: opts, log: opts.Logger, layout: l, place: l.Deal(workers),

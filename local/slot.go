@@ -102,7 +102,7 @@ func (s *slot) newWorker(ctx context.Context) (*worker.Worker, error) {
 	w, err := worker.New(worker.Spec{
 		TopologyID: s.t.id, TopologyName: s.t.opts.Name, Layout: s.t.layout,
 		Index: s.index, Placement: s.t.place, Port: s.portNumber(), Network: network,
-		Active: active, Logger: s.t.log.With("worker", s.index), OnError: s.t.opts.OnError,
+		Active: active, Logger: s.t.log.With("worker", s.index), OnError: s.t.opts.OnError, States: s.t.opts.States,
 	})
 	if err != nil {
 		return nil, err

@@ -119,6 +119,13 @@ func (b *TopologyBuilder) Build() (*Topology, error) {
 		return nil, &InvalidTopologyError{Problems: errs}
 	}
 	t.Warnings = t.cycles()
+	if len(t.Warnings) > 0 && t.keepsState() {
+		err := errors.New("components keep state, and checkpoints need a topology without cycles")
+		for _, w := range t.Warnings {
+			errs = append(errs, fmt.Errorf("%s", w))
+		}
+		return nil, &InvalidTopologyError{Problems: append(errs, err)}
+	}
 	return t, nil
 }
 
@@ -148,9 +155,6 @@ func declareOutputs(c *Component) error {
 		s.DeclareOutputFields(&d)
 		instance = s
 	}
-	if isStateful(instance) {
-		return errors.New("it keeps state (it has InitState), and state is not saved yet")
-	}
 	c.Streams = d.streams
 	if conf, ok := instance.(Configured); ok {
 		merged := maps.Clone(conf.ComponentConfiguration())
@@ -160,16 +164,26 @@ func declareOutputs(c *Component) error {
 		maps.Copy(merged, c.Conf)
 		c.Conf = merged
 	}
+	if isStateful(instance) {
+		c.Conf[string(ConfTopologySr3Stateful)] = true
+	}
 	return d.err()
+}
+
+// keepsState tells whether some component is stateful.
+func (t *Topology) keepsState() bool {
+	for _, c := range t.Components {
+		if c.Conf[string(ConfTopologySr3Stateful)] == true {
+			return true
+		}
+	}
+	return false
 }
 
 // isStateful reports whether a component, or what a basic bolt's runner runs,
 // keeps state.
 func isStateful(component any) bool {
-	if r, ok := component.(*basicRunner); ok {
-		component = r.BasicBolt
-	}
-	_, ok := component.(Stateful)
+	_, ok := Unwrap(component).(Stateful)
 	return ok
 }
 

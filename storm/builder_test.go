@@ -83,13 +83,15 @@ func TestBuildRefuses(t *testing.T) {
 			`component "s": the id is used twice; every component needs its own`}},
 		{"spout and bolt of one id", func(b *TopologyBuilder) { b.SetBolt("s", sink, 1); b.SetSpout("s", words, 1) }, []string{
 			`component "s": the id is used twice; every component needs its own`}},
-		{"state", func(b *TopologyBuilder) {
+		{"state in a cycle", func(b *TopologyBuilder) {
 			b.SetSpout("s", words, 1)
-			b.SetBolt("b", func() Bolt { return remembering{sink()} }, 1).ShuffleGrouping("s")
-			b.SetBasicBolt("c", func() BasicBolt { return &basicRemembering{} }, 1).ShuffleGrouping("s")
+			b.SetBolt("b", relay, 1).ShuffleGrouping("s").ShuffleGrouping("c")
+			b.SetBolt("c", relay, 1).ShuffleGrouping("b")
+			b.SetBasicBolt("d", func() BasicBolt { return &basicRemembering{} }, 1).ShuffleGrouping("c")
 		}, []string{
-			`component "b": it keeps state (it has InitState), and state is not saved yet`,
-			`component "c": it keeps state (it has InitState), and state is not saved yet`}},
+			`component "b" receives what it emits (a cycle): bounded queues around a cycle can block each other; limit it with topology.max.spout.pending`,
+			`component "c" receives what it emits (a cycle): bounded queues around a cycle can block each other; limit it with topology.max.spout.pending`,
+			`components keep state, and checkpoints need a topology without cycles`}},
 		{"empty id", func(b *TopologyBuilder) { b.SetSpout("", words, 1) }, []string{`component id is empty`}},
 		{"reserved id", func(b *TopologyBuilder) { b.SetSpout("__s", words, 1) }, []string{
 			`component id "__s" begins with "__", which is reserved for the system; choose another`}},
@@ -357,5 +359,21 @@ func TestCycleIsAWarning(t *testing.T) {
 	}
 	if !slices.Equal(top.Warnings, want) {
 		t.Errorf("warnings are\n%s\nwant\n%s", strings.Join(top.Warnings, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestStatefulComponentsAreMarked(t *testing.T) {
+	b := NewTopologyBuilder()
+	b.SetSpout("s", words, 1)
+	b.SetBolt("b", func() Bolt { return remembering{sink()} }, 1).ShuffleGrouping("s")
+	b.SetBasicBolt("c", func() BasicBolt { return &basicRemembering{} }, 1).ShuffleGrouping("s")
+	topology, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]any{"s": nil, "b": true, "c": true} {
+		if got := topology.Components[id].Conf["topology.sr3.stateful"]; got != want {
+			t.Errorf("component %q: topology.sr3.stateful is %v, want %v", id, got, want)
+		}
 	}
 }

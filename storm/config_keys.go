@@ -199,8 +199,8 @@ const (
 	// ConfTopologyStateCheckpointIntervalMS is the time between two
 	// checkpoints, in milliseconds, at least 100. Default 1000.
 	ConfTopologyStateCheckpointIntervalMS Key[int] = "topology.state.checkpoint.interval.ms"
-	// ConfTopologyStateSynchronizationTimeoutSecs is how long a Java state may
-	// take to come up, in seconds. Default 60.
+	// ConfTopologyStateSynchronizationTimeoutSecs is how long the tasks of a
+	// topology may take to save a checkpoint, all together, in seconds. Default 60.
 	ConfTopologyStateSynchronizationTimeoutSecs Key[int] = "topology.state.synchronization.timeout.secs"
 	// ConfTopologyStateProvider is the class of a Java bolt's state provider
 	// (component). Default: state in memory.
@@ -208,6 +208,13 @@ const (
 	// ConfTopologyStateProviderConfig is the provider's own configuration, as
 	// JSON text (component). Default none.
 	ConfTopologyStateProviderConfig Key[string] = "topology.state.provider.config"
+	// ConfTopologySr3Stateful says that a component keeps state on the ring
+	// (component). Build sets it for Stateful components; for shell components it
+	// is set by hand. Default false.
+	ConfTopologySr3Stateful Key[bool] = "topology.sr3.stateful"
+	// ConfTopologySr3StateMaxBytes is how large the state of one task may become,
+	// in bytes: it is kept in memory (component). Default 4 GiB.
+	ConfTopologySr3StateMaxBytes Key[int] = "topology.sr3.state.max.bytes"
 	// ConfTopologySr3Recovery is how state comes back after a failure: "star",
 	// "line", "tree" or "auto" (component). Default "auto".
 	ConfTopologySr3Recovery Key[string] = "topology.sr3.recovery"

@@ -6,6 +6,10 @@ const (
 
 	SystemComponent = "__system"
 	AckerComponent  = "__acker"
+	// CheckpointComponent is the spout that begins checkpoints, CheckpointStream
+	// the stream of its markers.
+	CheckpointComponent = "$checkpointspout"
+	CheckpointStream    = "$checkpoint"
 
 	TickStream         = "__tick"
 	MetricsTickStream  = "__metrics_tick"

@@ -145,3 +145,12 @@ func (t *Tuple) CopyTo(dst *Tuple) {
 		dst.inline[i&(inlineValues-1)] = t.inline[i&(inlineValues-1)]
 	}
 }
+
+// Unwrap is what the author of a component wrote: of a basic bolt that, not what
+// runs it.
+func Unwrap(component any) any {
+	if r, ok := component.(*basicRunner); ok {
+		return r.BasicBolt
+	}
+	return component
+}

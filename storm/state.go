@@ -29,8 +29,7 @@ type State interface {
 }
 
 // Stateful is implemented by spouts and bolts, basic ones too, that keep state.
-// Nothing saves state yet, so Build refuses them; what follows is what it will
-// mean. A topology that has one takes checkpoints, every
+// A topology that has one takes checkpoints, every
 // topology.state.checkpoint.interval.ms.
 //
 // Tuples that a stateful bolt acks are acked to their spouts once a checkpoint

@@ -4,6 +4,7 @@ package topologies
 
 import (
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/topologies/advertising"
 	"github.com/stormring/stormring/topologies/exclamation"
 	"github.com/stormring/stormring/topologies/polyglot"
 	"github.com/stormring/stormring/topologies/rollingtopwords"
@@ -17,6 +18,7 @@ import (
 // All are the sample topologies, sorted by name.
 func All() []storm.Definition {
 	return []storm.Definition{
+		advertising.Definition(),
 		constidnull.Definition(),
 		constnull.Definition(),
 		exclamation.Definition(),

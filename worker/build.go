@@ -20,6 +20,11 @@ import (
 // executors refer to each other's.
 func (w *Worker) build() error {
 	l := w.spec.Layout
+	if l.Stateful() {
+		if err := w.planCheckpoints(); err != nil {
+			return err
+		}
+	}
 	limit := l.Conf.Int(storm.ConfTopologyExecutorReceiveBufferSize)
 	for i, e := range l.Executors {
 		if w.spec.Placement[i] == w.spec.Index {
@@ -54,6 +59,8 @@ func (w *Worker) newUnit(e layout.Executor, limit int) unit {
 	case e.Component == storm.AckerComponent:
 		u.acks = queue.New[*executor.AckBatch](limit)
 		s.Inputs = []stats.Input{{Component: storm.SystemComponent, Stream: storm.AckAckStream}}
+	case e.Component == storm.CheckpointComponent:
+		u.check, s.Spout = true, true
 	case comp.IsSpout():
 		u.outs = queue.New[*executor.OutcomeBatch](limit)
 	default:
@@ -89,6 +96,11 @@ func (w *Worker) inputIndex(c *storm.Component) []int32 {
 
 func (w *Worker) fill(u *unit) error {
 	comp := w.spec.Layout.Topology.Components[u.Component]
+	if u.check {
+		w.check = w.newCheckpointer()
+		u.exec = w.check
+		return nil
+	}
 	timed := w.spec.Layout.Conf.Bool(storm.ConfTopologyEnableMessageTimeouts)
 	spec, err := w.executorSpec(u, comp)
 	if err != nil {
@@ -167,10 +179,19 @@ func (w *Worker) executorSpec(u *unit, comp *storm.Component) (executor.Spec, er
 		t.Streams = streams
 		spec.Tasks = append(spec.Tasks, t)
 	}
+	if l.Stateful() && u.acks == nil {
+		cp, err := w.checkpoints(u)
+		if err != nil {
+			return spec, err
+		}
+		spec.Checkpoints = cp
+	}
 	return spec, nil
 }
 
-func isSystemStream(id string) bool { return len(id) >= 2 && id[:2] == "__" }
+func isSystemStream(id string) bool {
+	return len(id) >= 2 && id[:2] == "__" || id == storm.CheckpointStream
+}
 
 func (w *Worker) taskContext(comp *storm.Component, task storm.TaskID) *storm.TopologyContext {
 	l := w.spec.Layout

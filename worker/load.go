@@ -64,9 +64,6 @@ func (w *Worker) ownLoads() []byte {
 
 // learn notes the loads of a control message.
 func (w *Worker) learn(msg []byte) error {
-	if len(msg) == 0 || msg[0] != loadMessage {
-		return fmt.Errorf("a control message of kind %x is not understood", msg[:min(len(msg), 1)])
-	}
 	w.loads.mu.Lock()
 	defer w.loads.mu.Unlock()
 	for rest := msg[1:]; len(rest) > 0; {

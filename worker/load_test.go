@@ -86,7 +86,7 @@ func FuzzLearn(f *testing.F) {
 	f.Add(append([]byte{loadMessage}, binary.AppendUvarint(nil, 1<<40)...))
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		w := newTestWorker(t, storm.Config{})
-		_ = w.learn(msg)
+		_ = w.hear(msg)
 		for task, load := range w.loads.byTask {
 			if load < 0 || load > 1 {
 				t.Errorf("load of task %d is %v", task, load)

@@ -283,7 +283,7 @@ func (l *links) Outcomes(_ transport.WorkerID, task storm.TaskID, outcomes []ack
 
 // Control implements transport.Receiver.
 func (l *links) Control(from transport.WorkerID, msg []byte) {
-	if err := l.w.learn(msg); err != nil {
+	if err := l.w.hear(msg); err != nil {
 		l.w.log.Warn("control message from another worker", "peer", from, "error", err)
 	}
 }

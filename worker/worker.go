@@ -12,6 +12,7 @@ import (
 
 	"github.com/stormring/stormring/internal/layout"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/checkpoint"
 	"github.com/stormring/stormring/worker/executor"
 	"github.com/stormring/stormring/worker/stats"
 )
@@ -40,6 +41,9 @@ type Spec struct {
 	// Active is whether the spouts begin to emit at once.
 	Active bool
 	Logger *slog.Logger
+	// States keeps the state of stateful components; nil keeps it in memory, where
+	// it ends with the worker.
+	States States
 	// OnError gets every reported error that throttling lets through. It may
 	// be called from any goroutine; nil is allowed.
 	OnError func(ErrorInfo)
@@ -59,15 +63,18 @@ type Worker struct {
 	lost      atomic.Uint64                   // tuples sent by executors that could not leave
 	running   atomic.Pointer[context.Context] // of Run
 
-	spouts []*executor.Spout
-	bolts  []*executor.Bolt
-	ackers []*executor.Acker
-	units  []unit
-	byTask map[storm.TaskID]*unit // by first task of executor
-	lanes  map[laneKey]*tupleLane
-	coarse atomic.Int64
-	start  time.Time
-	due    []timer
+	plan    checkpoint.Plan // of a topology that takes checkpoints
+	check   *executor.Checkpointer
+	started started
+	spouts  []*executor.Spout
+	bolts   []*executor.Bolt
+	ackers  []*executor.Acker
+	units   []unit
+	byTask  map[storm.TaskID]*unit // by first task of executor
+	lanes   map[laneKey]*tupleLane
+	coarse  atomic.Int64
+	start   time.Time
+	due     []timer
 
 	alarmMu sync.Mutex
 	alarms  []alarm // under alarmMu
@@ -88,6 +95,7 @@ type unit struct {
 	tuple *executor.TupleInbox   // bolts
 	acks  *executor.AckInbox     // ackers
 	outs  *executor.OutcomeInbox // spouts
+	check bool                   // the checkpoint task
 	done  chan struct{}
 	// contexts are those of its tasks.
 	contexts []*storm.TopologyContext
@@ -130,6 +138,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.startHooks(); err != nil {
 		return err
 	}
+	w.sayStarted()
 	var running sync.WaitGroup
 	pulseCtx, stopPulse := context.WithCancel(ctx)
 	running.Go(func() { w.pulse(pulseCtx) })
@@ -173,7 +182,7 @@ func (w *Worker) stop() error {
 	defer hurry.Stop()
 	timer := time.NewTimer(stopPatience)
 	defer timer.Stop()
-	for _, kind := range [][]*unit{w.kind(isSpout), w.kind(isBolt), w.kind(isAcker)} {
+	for _, kind := range [][]*unit{w.kind(isCheckpointer), w.kind(isSpout), w.kind(isBolt), w.kind(isAcker)} {
 		for _, u := range kind {
 			u.exec.Close()
 		}
@@ -191,6 +200,8 @@ func (w *Worker) stop() error {
 func isSpout(u *unit) bool { return u.outs != nil }
 func isBolt(u *unit) bool  { return u.tuple != nil }
 func isAcker(u *unit) bool { return u.acks != nil }
+
+func isCheckpointer(u *unit) bool { return u.check }
 
 func (w *Worker) kind(is func(*unit) bool) []*unit {
 	var out []*unit
@@ -212,6 +223,9 @@ func (w *Worker) closeAll() {
 
 // SetActive activates or deactivates the spouts.
 func (w *Worker) SetActive(active bool) {
+	if w.check != nil && active {
+		w.check.Activate()
+	}
 	for _, s := range w.spouts {
 		s.SetActive(active)
 	}

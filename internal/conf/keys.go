@@ -80,7 +80,13 @@ const (
 	ExecutorMetricsSecs         storm.Key[int]            = "executor.metrics.frequency.secs"
 	TaskRefreshPollSecs         storm.Key[int]            = "task.refresh.poll.secs"
 	TaskCredentialsPollSecs     storm.Key[int]            = "task.credentials.poll.secs"
+	Sr3Port                     storm.Key[int]            = "sr3.port"
+	Sr3Dir                      storm.Key[string]         = "sr3.dir"
+	Sr3Rack                     storm.Key[string]         = "sr3.rack"
 	Sr3VirtualNodes             storm.Key[int]            = "sr3.virtual.nodes"
+	Sr3RepairRate               storm.Key[int]            = "sr3.repair.bytes.per.sec"
+	Sr3ScrubRate                storm.Key[int]            = "sr3.scrub.bytes.per.sec"
+	Sr3CompressionLevel         storm.Key[int]            = "sr3.compression.level"
 	Sr3RepairDelaySecs          storm.Key[int]            = "sr3.repair.delay.secs"
 )
 

@@ -90,8 +90,14 @@ func supervisorRows() []spec {
 		row(ExecutorMetricsSecs, 60, "seconds between heartbeats with statistics", atLeast(1)),
 		row(TaskRefreshPollSecs, 10, "seconds between a worker's looks at its assignment", atLeast(1)),
 		row(TaskCredentialsPollSecs, 30, "seconds between its looks at credentials", atLeast(1)),
-		row(Sr3VirtualNodes, 16, "positions of a supervisor on the ring", between(1, 1024)),
-		row(Sr3RepairDelaySecs, 60, "seconds until copies of a lost holder are made anew", atLeast(0)),
+		row(Sr3Port, 6629, "port of the supervisor's ring node; 0: any", between(0, 65535)),
+		opt(Sr3Dir, "folder of the ring node's store; null: sr3 in storm.local.dir"),
+		opt(Sr3Rack, "what the host fails with, such as its rack; null: nothing else"),
+		row(Sr3VirtualNodes, 32, "positions of a supervisor on the ring", between(1, 256)),
+		row(Sr3RepairRate, 64<<20, "bytes a second that a node fetches to repair", atLeast(1)),
+		row(Sr3ScrubRate, 4<<20, "bytes a second that a node reads to find damage", atLeast(1)),
+		row(Sr3CompressionLevel, 1, "zstd level of state at rest and on the wire; 0: none", between(0, 22)),
+		row(Sr3RepairDelaySecs, 10, "seconds until copies of a lost holder are made anew", atLeast(0)),
 	}
 }
 

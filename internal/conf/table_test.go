@@ -100,6 +100,8 @@ func TestComponentKeysAreStormsAllowList(t *testing.T) {
 		"topology.state.provider":                            true,
 		"topology.state.provider.config":                     true,
 		"topology.sr3.recovery":                              true,
+		"topology.sr3.stateful":                              true,
+		"topology.sr3.state.max.bytes":                       true,
 		"topology.sr3.resume":                                true,
 		"topology.sr3.replicas":                              true,
 		"topology.sr3.shard.bytes":                           true,

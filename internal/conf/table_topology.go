@@ -107,9 +107,11 @@ func stateRows() []spec {
 	const mib = 1 << 20
 	return []spec{
 		row(storm.ConfTopologyStateCheckpointIntervalMS, 1000, "milliseconds between checkpoints", atLeast(100)),
-		row(storm.ConfTopologyStateSynchronizationTimeoutSecs, 60, "seconds that a Java state may take to come up", atLeast(1)),
+		row(storm.ConfTopologyStateSynchronizationTimeoutSecs, 60, "seconds that a checkpoint may take to be saved", atLeast(1)),
 		row(storm.ConfTopologyStateProvider, "org.apache.storm.state.InMemoryKeyValueStateProvider", "state provider of Java bolts", component),
 		opt(storm.ConfTopologyStateProviderConfig, "configuration of the state provider, JSON text", component),
+		row(storm.ConfTopologySr3Stateful, false, "whether the component keeps state on the ring", component),
+		row(storm.ConfTopologySr3StateMaxBytes, 4<<30, "bytes of state that one task may have", component, atLeast(1)),
 		row(storm.ConfTopologySr3Recovery, "auto", "how state comes back after a failure", component, oneOf("star", "line", "tree", "auto")),
 		row(storm.ConfTopologySr3Resume, "full", "when a recovered task goes on", component, oneOf("full", "ondemand")),
 		row(storm.ConfTopologySr3Replicas, 3, "hosts that keep a copy of each shard", component, between(1, 16)),

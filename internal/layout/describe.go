@@ -30,6 +30,8 @@ func Describe(t *storm.Topology, definition string) (cluster.Topology, error) {
 	for id, c := range t.Components {
 		d := cluster.Component{Kind: cluster.Bolt, Streams: maps.Clone(c.Streams), Parallelism: c.Hint}
 		switch {
+		case id == storm.CheckpointComponent:
+			d.Kind, d.Object.Serialized = cluster.Spout, []byte{}
 		case c.IsSpout():
 			d.Kind = cluster.Spout
 			d.Object.Class = &cluster.Class{Name: GoPrefix + definition, Args: []any{id}}

@@ -71,6 +71,9 @@ func New(t *storm.Topology, settings storm.Config) (*Layout, error) {
 		l.Ackers = c.Int(storm.ConfTopologyAckerExecutors)
 	}
 	l.Topology = withSystem(t, l.Ackers)
+	if err := l.checkState(); err != nil {
+		return nil, err
+	}
 	if err := l.number(); err != nil {
 		return nil, err
 	}
@@ -111,6 +114,24 @@ func (l *Layout) number() error {
 	return nil
 }
 
+// Stateful tells whether some component keeps state, so that the topology takes
+// checkpoints.
+func (l *Layout) Stateful() bool { return l.Topology.Components[storm.CheckpointComponent] != nil }
+
+// checkState refuses settings under which a stateful topology would never get on.
+func (l *Layout) checkState() error {
+	if !l.Stateful() {
+		return nil
+	}
+	interval := l.Conf.Duration(storm.ConfTopologyStateCheckpointIntervalMS)
+	timeout := l.Conf.Duration(storm.ConfTopologyMessageTimeoutSecs)
+	if l.Conf.Bool(storm.ConfTopologyEnableMessageTimeouts) && interval >= timeout {
+		return fmt.Errorf("%s is %v, %s is %v: tuples are acked once a checkpoint holds what they did, so the interval must be shorter than the time-out",
+			storm.ConfTopologyStateCheckpointIntervalMS, interval, storm.ConfTopologyMessageTimeoutSecs, timeout)
+	}
+	return nil
+}
+
 // taskCount is the number of tasks of c: what it or the topology says, or its
 // parallelism, and no more than the limit, where again c comes before the
 // topology.
@@ -118,6 +139,8 @@ func (l *Layout) taskCount(c *storm.Component, own *conf.Conf) (int, error) {
 	switch c.ID {
 	case storm.SystemComponent:
 		return 0, nil
+	case storm.CheckpointComponent:
+		return 1, nil
 	case storm.AckerComponent:
 		return l.Ackers, nil
 	}

@@ -10,6 +10,7 @@ import (
 // withSystem copies t and adds what Storm's nimbus adds: the acker and system
 // components, and the streams between them and everyone else.
 func withSystem(t *storm.Topology, ackers int) *storm.Topology {
+	stateful := keepsState(t)
 	out := &storm.Topology{Components: map[string]*storm.Component{}, WorkerHooks: t.WorkerHooks, Warnings: t.Warnings}
 	acker := &storm.Component{
 		ID: storm.AckerComponent, Hint: ackers, Conf: storm.Config{},
@@ -32,7 +33,17 @@ func withSystem(t *storm.Topology, ackers int) *storm.Topology {
 		}
 		c.Inputs = slices.Clone(from.Inputs)
 		addStreams(&c, acker)
+		if stateful {
+			c.Streams[storm.CheckpointStream] = storm.StreamSpec{Fields: MarkerFields()}
+		}
 		out.Components[id] = &c
+	}
+	if stateful {
+		out.Components[storm.CheckpointComponent] = &storm.Component{
+			ID: storm.CheckpointComponent, Hint: 1, Conf: storm.Config{},
+			Streams: map[string]storm.StreamSpec{storm.CheckpointStream: {Fields: MarkerFields()}},
+		}
+		addCommon(out.Components[storm.CheckpointComponent])
 	}
 	addCommon(acker)
 	out.Components[storm.AckerComponent] = acker
@@ -47,6 +58,22 @@ func withSystem(t *storm.Topology, ackers int) *storm.Topology {
 	}
 	addCommon(out.Components[storm.SystemComponent])
 	return out
+}
+
+// keepsState tells whether a component of t keeps state on the ring.
+func keepsState(t *storm.Topology) bool {
+	for _, c := range t.Components {
+		if stateful, err := storm.ConfTopologySr3Stateful.Parse(c.Conf[string(storm.ConfTopologySr3Stateful)]); err == nil && stateful {
+			return true
+		}
+	}
+	return false
+}
+
+// MarkerFields are the fields of the checkpoint stream. The first two are
+// Storm's.
+func MarkerFields() storm.Fields {
+	return storm.Fields{"txid", "action", "era", "committed-txid", "committed-era", "pause", "sent"}
 }
 
 // addStreams connects c with the acker in both directions.

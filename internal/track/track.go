@@ -59,6 +59,9 @@ type Origin struct {
 	StreamIndex uint16
 	// Fields are the stream's declared field names, in order.
 	Fields []string
+	// Era is set in copies that a stateful task makes, to tell in which era of
+	// checkpoints a tuple came.
+	Era uint64
 }
 
 // FieldIndex is the position of a field, or -1.

@@ -12,7 +12,8 @@ import (
 // shards is a head and a body.
 const FrameHead = 56
 
-// ChunkBytes is the longest body of a chunk.
+// ChunkBytes is the longest body of a chunk. The bytes of a part are opened with
+// OpenPart.
 const ChunkBytes = 256 << 10
 
 // FrameKind is what a frame is.
@@ -22,7 +23,8 @@ type FrameKind uint8
 const (
 	// FrameChunk brings Length bytes of a part, at Offset.
 	FrameChunk FrameKind = iota + 1
-	// FrameLacks says that a node, named by the body, does not have the part.
+	// FrameLacks says that a node, named by the body, does not have the part, or
+	// something that it was to add to it.
 	FrameLacks
 	// FrameBroken says that a node further back, named by the body, was lost;
 	// what it should bring will not come.

@@ -27,7 +27,7 @@ const (
 	// Fold asks to fold a chain and keep the base beside it: Refs (the chain, base
 	// first), the base's shard.Ref without holders.
 	Fold
-	// Offer tells that a version exists which the node should know: VersionRequest,
+	// Offer tells that a version exists which the node should know: OfferRequest,
 	// nothing. It asks for the manifest itself.
 	Offer
 	// GetRecord reads a topology's commit record: TopologyRequest, Record.
@@ -36,6 +36,9 @@ const (
 	SwapRecord
 	// PutReport leaves word of a task for people: TaskReport, nothing.
 	PutReport
+	// Vouch asks a node to keep what it has of an owner, on behalf of one that would
+	// let its own copies go: VouchRequest, VouchAnswer.
+	Vouch
 )
 
 // The methods of people and their tools:
@@ -52,20 +55,21 @@ const (
 // The streams that a node serves.
 const (
 	// PutObjects brings objects (PutHeader): for each a message with its encoded
-	// Ref and messages with its bytes, in order; see Putter. The node's clean end
-	// says that all is safe.
+	// Ref and messages with its bytes, in order; see Put and
+	// Assembler. The sender ends its side; the node's clean end says that all is safe.
 	PutObjects byte = iota + 128
-	// FetchShards asks for shards (FetchHeader); see frame.go.
+	// FetchShards asks for shards (FetchHeader, see SplitHeader), answered in frames (frame.go). The
+	// chunks of a part come in order; chunks of several parts may alternate.
 	FetchShards
 	// FetchObject asks for one object as it is stored: a shard.Ref as header,
-	// answered in chunks (Frame), for repair.
+	// answered in chunks (Frame, of the zero Part), for repair.
 	FetchObject
 )
 
-// Codes of errors, as transport carries them.
+// Codes of errors, as transport carries them; those below 100 are its own.
 const (
 	// CodeFenced: a later placement of the owner is at work; stop.
-	CodeFenced uint16 = iota + 1
+	CodeFenced uint16 = iota + 10000
 	// CodeNotFound: it is not here; ask another node.
 	CodeNotFound
 	// CodeConflict: there is another one of this name already.
@@ -105,6 +109,13 @@ type VersionRequest struct {
 	Version shard.Version `json:"version"`
 }
 
+// OfferRequest tells of a version, and who tells.
+type OfferRequest struct {
+	Owner   shard.Owner   `json:"owner"`
+	Version shard.Version `json:"version"`
+	From    shard.NodeID  `json:"from"`
+}
+
 // ManifestList are the versions of which a node has manifests, ascending.
 type ManifestList struct {
 	Versions []shard.Version `json:"versions"`
@@ -117,9 +128,11 @@ type Span struct {
 	Until int `json:"until"`
 }
 
-// HaveAnswer tells what a node has of a version.
+// HaveAnswer tells what a node has of a version, intact as far as it knows.
 type HaveAnswer struct {
 	Spans []Span `json:"spans"`
+	// Streams are the streams of recoveries that it serves now.
+	Streams int `json:"streams,omitempty"`
 }
 
 // Refs names objects.
@@ -130,6 +143,21 @@ type Refs struct {
 // HaveObjectsAnswer has one answer for each of Refs.
 type HaveObjectsAnswer struct {
 	Have []bool `json:"have"`
+}
+
+// VouchRequest asks for objects, and for the manifest of Version if that is not 0.
+type VouchRequest struct {
+	From    shard.NodeID  `json:"from"`
+	Owner   shard.Owner   `json:"owner"`
+	Version shard.Version `json:"version"`
+	Refs    []shard.Ref   `json:"refs"`
+}
+
+// VouchAnswer says what the node has, since it is its own to keep, and will keep:
+// Have has one answer for each of the refs.
+type VouchAnswer struct {
+	Manifest bool   `json:"manifest"`
+	Have     []bool `json:"have"`
 }
 
 // TopologyRequest names a topology by its id.
@@ -165,8 +193,10 @@ type SwapAnswer struct {
 type PutHeader struct {
 	Owner shard.Owner `json:"owner"`
 	Epoch shard.Epoch `json:"epoch"`
-	Count int         `json:"count"`
-	Bytes int64       `json:"bytes"`
+	// Count and Bytes are those of all objects, 0 if the sender, which makes
+	// them while it sends, cannot tell.
+	Count int   `json:"count"`
+	Bytes int64 `json:"bytes"`
 	// Committed is the newest version that the owner knows to be committed.
 	Committed shard.Version `json:"committed"`
 }
@@ -180,6 +210,10 @@ type FetchHeader struct {
 	Orders  []recovery.Order `json:"orders"`
 	// Addrs are the addresses of all nodes in Flow.
 	Addrs map[recovery.NodeID]string `json:"addrs"`
+	// StallMillis is how long the receiver bears silence, in milliseconds; 0 is 3
+	// seconds. A relay gives up those behind it somewhat earlier, so that it can
+	// name them.
+	StallMillis int64 `json:"stallMillis,omitempty"`
 }
 
 // LookupRequest asks for the successor of Key, or of the position of Name if that

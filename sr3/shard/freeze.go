@@ -121,17 +121,37 @@ func (f *Frozen) Release() {
 // bytes. The same writes give the same bytes. The first error of yield ends it
 // and is returned.
 func (f *Frozen) Objects(c *Codec, version Version, epoch Epoch, full bool, yield func(Ref, []byte) error) error {
+	return f.Select(c, Selection{Version: version, Epoch: epoch, Full: full}, yield)
+}
+
+// Selection says which objects of a Frozen are made.
+type Selection struct {
+	Version Version
+	Epoch   Epoch
+	// Full wants a base of every shard.
+	Full bool
+	// Bases wants bases of the shards with these ranges, changed or not; ranges
+	// that no shard has any more are ignored.
+	Bases map[Range]bool
+	// Only, if not nil, leaves out the shards of which it says false.
+	Only func(Range) bool
+}
+
+// Select is Objects for some shards, or with some bases more. An object that is
+// made again has the same bytes, if Full and Bases say the same of its shard.
+func (f *Frozen) Select(c *Codec, which Selection, yield func(Ref, []byte) error) error {
 	if f.done {
 		return errors.New("objects of a freeze that is released")
 	}
 	var z sorter
 	for i := range f.shards {
 		s := &f.shards[i]
-		if !s.changed() && (!full || s.chain == chainNone) {
+		full := which.Full || which.Bases[s.rng]
+		if !s.changed() && (!full || s.chain == chainNone) || which.Only != nil && !which.Only(s.rng) {
 			continue
 		}
-		stored := c.seal(s.encode(&z, version, full))
-		ref, err := RefTo(f.owner, epoch, stored)
+		stored := c.seal(s.encode(&z, which.Version, full))
+		ref, err := RefTo(f.owner, which.Epoch, stored)
 		if err != nil {
 			return fmt.Errorf("objects of %v: %w", f.owner, err)
 		}

@@ -69,22 +69,42 @@ func (t *Table) MissingRanges() []Range {
 	return ranges
 }
 
-// Load installs a missing shard from its chain, base first. The base's bytes
-// become the shard's memory, unless deltas follow; they must not be changed.
-// What was loaded counts as committed. Errors wrap ErrDamaged or ErrTooLarge
-// where these are the cause, and change nothing.
-func (t *Table) Load(objects ...*Object) error {
+// Loaded is a shard made ready for a table: what takes time has been done.
+type Loaded struct {
+	shard *memShard
+	cell  int // the size of cells that it was made for
+}
+
+// Range is the range of the shard.
+func (l *Loaded) Range() Range { return l.shard.rng }
+
+// Prepare makes a shard of its chain, base first, for Install. Any goroutine may
+// call it, whatever others do with the table. The base's bytes become the shard's
+// memory, unless deltas follow; they must not be changed. Errors wrap ErrDamaged
+// or ErrTooLarge where these are the cause.
+func (t *Table) Prepare(objects ...*Object) (*Loaded, error) {
 	if err := checkChain(objects); err != nil {
-		return fmt.Errorf("load into %v: %w", t.owner, err)
+		return nil, fmt.Errorf("load into %v: %w", t.owner, err)
 	}
-	r := objects[0].Range
-	i := slices.IndexFunc(t.shards, func(s *memShard) bool { return s.missing && s.rng == r })
-	if i < 0 {
-		return fmt.Errorf("load into %v: no shard of slots %v is missing", t.owner, r)
-	}
-	s, err := newLoaded(objects, t.target/cellsPerShard)
+	size := t.target / cellsPerShard
+	s, err := newLoaded(objects, size)
 	if err != nil {
-		return fmt.Errorf("load into %v: %w", t.owner, err)
+		return nil, fmt.Errorf("load into %v: %w", t.owner, err)
+	}
+	return &Loaded{shard: s, cell: size}, nil
+}
+
+// Install puts a shard that Prepare made in its missing place, which takes
+// microseconds; a Loaded can be installed once. What was loaded counts as
+// committed. Errors wrap ErrTooLarge where this is the cause, and change nothing.
+func (t *Table) Install(l *Loaded) error {
+	s := l.shard
+	if s == nil || l.cell != t.target/cellsPerShard {
+		return fmt.Errorf("load into %v: the shard was made for another table, or is installed", t.owner)
+	}
+	i := slices.IndexFunc(t.shards, func(m *memShard) bool { return m.missing && m.rng == s.rng })
+	if i < 0 {
+		return fmt.Errorf("load into %v: no shard of slots %v is missing", t.owner, s.rng)
 	}
 	if sum := t.bytes + int64(s.live); t.limit > 0 && sum > t.limit {
 		return fmt.Errorf("load into %v: the state has %d bytes and more, above its limit of %d; raise the limit: %w",
@@ -94,9 +114,19 @@ func (t *Table) Load(objects ...*Object) error {
 		t.count += c.index.used
 	}
 	t.bytes += int64(s.live)
+	l.shard = nil
 	t.shards[i] = s
 	t.arrange(t.shards)
 	return nil
+}
+
+// Load is Prepare and Install in one.
+func (t *Table) Load(objects ...*Object) error {
+	l, err := t.Prepare(objects...)
+	if err != nil {
+		return err
+	}
+	return t.Install(l)
 }
 
 // LoadBundle installs the shards of an opened bundle, all of them missing.

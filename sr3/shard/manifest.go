@@ -149,3 +149,27 @@ func (m *Manifest) Next(version Version, epoch Epoch, createdMillis int64, writt
 	slices.SortFunc(n.Shards, func(a, b []Ref) int { return cmp.Compare(a[0].Range.First, b[0].Range.First) })
 	return n, n.Check()
 }
+
+// Folded is m with folded bases in the place of what they were folded of: a base
+// takes that of its chain up to the object of its version and epoch. Bases that
+// match no chain, after a split say, or only its base, are left out; used are the
+// ranges of the others. m is not changed. The result is no manifest to be stored,
+// but one to make the next of.
+func (m *Manifest) Folded(bases []Ref) (folded *Manifest, used []Range) {
+	n := *m
+	n.Shards = slices.Clone(m.Shards)
+	for _, b := range bases {
+		i := slices.IndexFunc(n.Shards, func(chain []Ref) bool { return chain[0].Range == b.Range })
+		if i < 0 || b.Kind != Base || b.Owner != m.Owner {
+			continue
+		}
+		chain := n.Shards[i]
+		last := slices.IndexFunc(chain, func(r Ref) bool { return r.Version == b.Version && r.Epoch == b.Epoch })
+		if last < 1 {
+			continue
+		}
+		n.Shards[i] = append([]Ref{b}, chain[last+1:]...)
+		used = append(used, b.Range)
+	}
+	return &n, used
+}

@@ -112,6 +112,11 @@ func (x *Bolt) prepare() error {
 			return x.failure(err, "")
 		}
 		t.prepareHooks()
+		if x.Checkpoints != nil {
+			if t.cut, err = newCut(&t.task, len(x.tasks)-1, t, bolt, x.inbox.Urge); err != nil {
+				return x.failure(err, "")
+			}
+		}
 	}
 	x.settle()
 	return nil
@@ -129,9 +134,14 @@ func (x *Bolt) loop() error {
 			runPosts(posts)
 		}
 		for _, b := range batches {
-			if err := x.execute(b); err != nil {
+			if x.Checkpoints != nil {
+				x.executeCut(b)
+			} else if err := x.execute(b); err != nil {
 				return err
 			}
+		}
+		if !x.waitForPosts() {
+			return nil
 		}
 		if x.inbox.Ready() {
 			continue
@@ -222,6 +232,9 @@ func (x *Bolt) executes(a track.Anchor) bool {
 // Tick executes a tick tuple in every task.
 func (x *Bolt) Tick(tick storm.Tuple) {
 	for _, t := range x.tasks {
+		if t.cut != nil && !t.cut.Open() {
+			continue
+		}
 		tick.SetDst(t.id)
 		x.enter(t.id, atExecute)
 		x.input(tick.Origin()).executed++
@@ -236,6 +249,7 @@ func (x *Bolt) cleanup() error {
 	for _, t := range x.tasks {
 		// One that panics does not keep the others from it.
 		errs = append(errs, x.guard(func() error {
+			t.cut.close()
 			x.enter(t.id, atCleanup)
 			t.cleanupHooks()
 			if err := t.bolt.Cleanup(); err != nil {

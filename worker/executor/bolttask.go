@@ -8,6 +8,7 @@ import (
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
+	"github.com/stormring/stormring/worker/checkpoint"
 )
 
 // boltTask is one task; it is the Emitter of its collector.
@@ -20,6 +21,7 @@ type boltTask struct {
 	anchor  track.Anchor
 	start   time.Time
 	late    late
+	cut     *cut // nil without checkpoints
 }
 
 var _ storm.BoltEmitter = (*boltTask)(nil)
@@ -64,7 +66,7 @@ func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 		tp.SetAnchor(track.Anchor{Root: parent.Root &^ track.First, Edge: edge})
 		t.x.children.add(parent, edge)
 	}
-	t.c.put(in.boxes[j], tp)
+	t.put(in.boxes[j], tp)
 	return to
 }
 
@@ -131,7 +133,7 @@ func (t *boltTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, first tr
 		}
 	}
 	tp.SetDst(dst)
-	t.c.put(box, tp)
+	t.put(box, tp)
 }
 
 // Done implements storm.BoltEmitter. The ack of an input with one root is
@@ -143,35 +145,55 @@ func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.
 	}
 	t.x.count.acked++
 	if first.Root != 0 {
-		t.ack(first)
+		t.ack(first, origin.Era)
 	}
 }
 
 // ack tells the acker that a tuple is done, and of its children. Where those
-// are not known for certain the tree fails.
-func (t *boltTask) ack(a track.Anchor) {
+// are not known for certain the tree fails. A task with state tells it once the
+// tuple's effect is committed.
+func (t *boltTask) ack(a track.Anchor, era uint64) {
 	sum, sure := t.x.children.take(a)
 	if !sure && !t.x.executes(a) {
 		t.c.fail(a.Root)
 		return
 	}
-	if sum == 0 && a.Root&track.First != 0 {
+	s := settled{a.Root, a.Edge ^ sum}
+	if t.cut != nil {
+		switch t.cut.Settle(s, checkpoint.Era(era)) {
+		case checkpoint.AckLater:
+			return
+		case checkpoint.FailNow:
+			t.c.fail(a.Root)
+			return
+		case checkpoint.AckNow:
+		}
+	}
+	t.passOn(s)
+}
+
+func (t *boltTask) passOn(s settled) {
+	if s.val == 0 && s.root&track.First != 0 {
 		// A tree of one tuple needs nobody to count.
-		root := a.Root &^ track.First
+		root := s.root &^ track.First
 		if box := t.c.outcomes.box(root); box != nil {
 			t.c.outcomes.put(box, acker.Outcome{Root: root, Kind: acker.OutcomeAck})
 			return
 		}
 	}
-	t.c.message(a.Root, acker.Message{Root: a.Root, Val: a.Edge ^ sum})
+	t.c.message(s.root, acker.Message{Root: s.root, Val: s.val})
 }
 
 func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first track.Anchor, more []track.Anchor) {
+	era := uint64(0)
+	if origin != nil {
+		era = origin.Era
+	}
 	if more == nil {
-		t.settleTree(how, first)
+		t.settleTree(how, first, era)
 	} else {
 		for _, a := range more {
-			t.settleTree(how, a)
+			t.settleTree(how, a, era)
 		}
 	}
 	if how == storm.SettleResetTimeout || origin == nil {
@@ -190,13 +212,13 @@ func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first tr
 	}
 }
 
-func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor) {
+func (t *boltTask) settleTree(how storm.Settlement, a track.Anchor, era uint64) {
 	if a.Root == 0 {
 		return
 	}
 	switch how {
 	case storm.SettleAck:
-		t.ack(a)
+		t.ack(a, era)
 	case storm.SettleFail:
 		t.x.children.take(a)
 		t.c.fail(a.Root)

@@ -49,8 +49,10 @@ type Spec struct {
 	Coarse *atomic.Int64
 	// Report publishes an error of a task.
 	Report func(task storm.TaskID, err error)
-	Debug  bool // log every emission
-	Logger *slog.Logger
+	// Checkpoints is nil if the topology takes none.
+	Checkpoints *Checkpoints
+	Debug       bool // log every emission
+	Logger      *slog.Logger
 }
 
 // TaskError ends an executor: user code panicked or returned an error where that
@@ -155,12 +157,16 @@ const (
 	atCleanup
 	atClose
 	atPost
+	atInitState
+	atPrePrepare
+	atPreCommit
+	atPreRollback
 	atCounting
 )
 
 var activities = [...]string{
 	"Execute", "NextTuple", "Ack", "Fail", "Prepare", "Open", "Activate", "Deactivate", "Cleanup", "Close",
-	"a call given to Do", "counting acks",
+	"a call given to Do", "InitState", "PrePrepare", "PreCommit", "PreRollback", "counting acks",
 }
 
 // enter says what user code is about to run.
@@ -199,6 +205,16 @@ type task struct {
 	streams []stream
 	hooks   []storm.TaskHook
 	watched bool // hooks or debugging look at every tuple
+	// sent counts, by task, what went there in this era; nil without checkpoints.
+	sent []int64
+}
+
+// put copies a tuple into the outbox of the task that it is addressed to.
+func (t *task) put(box *outbox, tp *storm.Tuple) {
+	if t.sent != nil {
+		t.sent[tp.Dst()]++
+	}
+	t.c.put(box, tp)
 }
 
 func newTask(c *core, spec TaskSpec) task {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
+	"github.com/stormring/stormring/worker/checkpoint"
 )
 
 // SpoutSpec is an executor of a spout.
@@ -43,6 +44,9 @@ type Spout struct {
 	opened   bool
 	active   bool
 	paused   bool // deactivated on demand, not just not yet activated
+	// early are the markers, by task, that began an era before the spouts were
+	// opened.
+	early map[storm.TaskID]checkpoint.Marker
 
 	state atomic.Pointer[SpoutState]
 }
@@ -233,7 +237,7 @@ func (x *Spout) rest() {
 // mayEmit reports whether NextTuple can be called without an outcome first.
 func (x *Spout) mayEmit() bool {
 	for _, t := range x.tasks {
-		if !t.ended && (x.limit <= 0 || t.pending.Len() < x.limit) {
+		if t.mayEmit() {
 			return true
 		}
 	}
@@ -300,8 +304,36 @@ func (x *Spout) open() {
 			panic(x.failure(err, ""))
 		}
 		t.prepareHooks()
+		if x.Checkpoints != nil {
+			if t.cut, err = newCut(&t.task, len(x.tasks)-1, t, spout, x.inbox.Urge); err != nil {
+				panic(x.failure(err, ""))
+			}
+		}
 	}
 	x.opened = true
+	for _, t := range x.tasks {
+		if m, ok := x.early[t.id]; ok {
+			t.cut.perform(t.cut.Marker(0, m, 0))
+		}
+	}
+	x.early = nil
+}
+
+// Marker brings a marker of the checkpoint task to a task.
+func (x *Spout) Marker(task storm.TaskID, m checkpoint.Marker) {
+	x.inbox.Urge(func() {
+		if x.opened {
+			t := x.tasks[task-x.first]
+			t.cut.perform(t.cut.Marker(0, m, 0))
+			return
+		}
+		if m.Action == checkpoint.InitState || m.Action == checkpoint.Rollback {
+			if x.early == nil {
+				x.early = map[storm.TaskID]checkpoint.Marker{}
+			}
+			x.early[task] = m
+		}
+	})
 }
 
 // settle tells the spouts how their trees ended.
@@ -339,6 +371,7 @@ func (x *Spout) cleanup() error {
 	for _, t := range x.tasks {
 		// One that panics does not keep the others from it.
 		errs = append(errs, x.guard(func() error {
+			t.cut.close()
 			x.enter(t.id, atClose)
 			t.cleanupHooks()
 			if err := t.spout.Close(); err != nil {

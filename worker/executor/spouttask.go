@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stormring/stormring/internal/track"
@@ -23,6 +24,7 @@ type spoutTask struct {
 	instant   []instant // trees that ended as they began
 	sampler   sampler
 	ended     bool
+	cut       *cut // nil without checkpoints
 }
 
 type doneCounts struct{ acked, failed uint64 }
@@ -44,7 +46,7 @@ var _ storm.SpoutEmitter = (*spoutTask)(nil)
 // next calls NextTuple if the task may emit, and tells whether it did.
 func (t *spoutTask) next() (emitted bool, err error) {
 	x := t.x
-	if t.ended || x.limit > 0 && t.pending.Len() >= x.limit {
+	if !t.mayEmit() {
 		return false, nil
 	}
 	x.current, x.doing = t.id, atNextTuple
@@ -62,6 +64,14 @@ func (t *spoutTask) next() (emitted bool, err error) {
 		t.ended = t.bounded.Exhausted()
 	}
 	return false, nil
+}
+
+// mayEmit tells whether NextTuple may be called.
+func (t *spoutTask) mayEmit() bool {
+	if t.ended || t.x.limit > 0 && t.pending.Len() >= t.x.limit {
+		return false
+	}
+	return t.cut == nil || t.cut.Open() && !t.cut.Paused()
 }
 
 // epoch is what the starts of trees count from.
@@ -95,8 +105,32 @@ func (t *spoutTask) end(tr tree, acked bool) {
 			h.SpoutFail(tr.id, latency)
 		}
 	}
+	if t.cut != nil && t.cut.keeper != nil {
+		// A tuple was not executed to its end, and the place to go on from is that
+		// of the last commit, not this tuple.
+		t.cut.cp.Broken(fmt.Sprintf("a tuple of component %q task %d failed", t.x.Component, t.id))
+		return
+	}
 	t.spout.Fail(tr.id)
 }
+
+var _ cutter = (*spoutTask)(nil)
+
+// rewound implements cutter: what was emitted since the commit will be emitted
+// again, so nothing of it is awaited any more.
+func (t *spoutTask) rewound() {
+	t.pending.Drain(func(_ uint64, _ tree) {})
+	t.ended = false
+}
+
+// ackAll, failAll, runHeld and dropHeld implement cutter: spouts have no inputs.
+func (t *spoutTask) ackAll([]settled) {}
+
+func (t *spoutTask) failAll([]settled) {}
+
+func (t *spoutTask) runHeld([]storm.Tuple) {}
+
+func (t *spoutTask) dropHeld([]storm.Tuple) {}
 
 func (t *spoutTask) publishDone() {
 	for i := range t.done {
@@ -137,25 +171,25 @@ func (t *spoutTask) Emit(index int, id storm.Value, tp *storm.Tuple) []storm.Tas
 	tp.SetDst(to[0])
 	if id.IsNil() {
 		tp.SetAnchor(track.Anchor{})
-		t.c.put(in.boxes[j], tp)
+		t.put(in.boxes[j], tp)
 		return to
 	}
 	if len(t.c.ackers) == 0 {
 		tp.SetAnchor(track.Anchor{})
-		t.c.put(in.boxes[j], tp)
+		t.put(in.boxes[j], tp)
 		t.instant = append(t.instant, instant{id, int32(index)})
 		return to
 	}
 	root := t.root()
 	if t.x.timed {
 		tp.SetAnchor(track.Anchor{Root: root | track.First})
-		t.c.put(in.boxes[j], tp)
+		t.put(in.boxes[j], tp)
 		t.begin(index, id, root)
 		return to
 	}
 	edge := t.c.edge()
 	tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
-	t.c.put(in.boxes[j], tp)
+	t.put(in.boxes[j], tp)
 	t.begin(index, id, root)
 	t.announce(root, edge)
 	return to
@@ -225,7 +259,7 @@ func (t *spoutTask) send(box *outbox, dst storm.TaskID, tp *storm.Tuple, root tr
 	}
 	tp.SetAnchor(track.Anchor{Root: root, Edge: edge})
 	tp.SetDst(dst)
-	t.c.put(box, tp)
+	t.put(box, tp)
 	return edge
 }
 

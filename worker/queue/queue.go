@@ -49,6 +49,7 @@ type Inbox[B any] struct {
 	idle    []func()
 	free    []B
 	waiting bool // the consumer sleeps and wants a token
+	patient bool // likewise, but only for a post
 	blocked int  // producers that wait for space
 	closed  bool
 }
@@ -151,9 +152,16 @@ func (q *Inbox[B]) Post(ctx context.Context, f func()) error {
 		q.mu.Unlock()
 		return context.Cause(ctx)
 	}
-	q.posts = append(q.posts, f)
-	q.unlockAndWake()
+	q.posted(f)
 	return nil
+}
+
+// posted queues f and unlocks.
+func (q *Inbox[B]) posted(f func()) {
+	q.posts = append(q.posts, f)
+	q.waiting = q.waiting || q.patient
+	q.patient = false
+	q.unlockAndWake()
 }
 
 // Urge posts f without waiting. It is for the worker's own calls, of which
@@ -164,8 +172,7 @@ func (q *Inbox[B]) Urge(f func()) {
 		q.mu.Unlock()
 		return
 	}
-	q.posts = append(q.posts, f)
-	q.unlockAndWake()
+	q.posted(f)
 }
 
 func (q *Inbox[B]) unlockAndWake() {
@@ -211,6 +218,32 @@ func (q *Inbox[B]) Take(done []B) (batches []B, posts []func(), ok bool) {
 	}
 	q.mu.Unlock()
 	return batches, posts, ok
+}
+
+// TakePosts returns the posts and leaves the batches, for a consumer that cannot
+// go on before one of its posts comes. ok is false once the inbox is closed.
+func (q *Inbox[B]) TakePosts() (posts []func(), ok bool) {
+	q.mu.Lock()
+	posts, q.posts = q.posts, q.idle[:0]
+	q.idle = posts
+	ok = !q.closed
+	if len(posts) >= maxPosts {
+		q.room.Broadcast()
+	}
+	q.mu.Unlock()
+	return posts, ok
+}
+
+// WaitPost blocks until there is a post or the inbox is closed.
+func (q *Inbox[B]) WaitPost() {
+	q.mu.Lock()
+	if q.closed || len(q.posts) > 0 {
+		q.mu.Unlock()
+		return
+	}
+	q.patient = true
+	q.mu.Unlock()
+	<-q.wake
 }
 
 // Wait blocks until there is something to take, until limit has passed if it

@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"github.com/stormring/stormring/storm"
+)
+
+// executeCut executes a batch in a topology that takes checkpoints: what is in
+// it may be markers, and tuples that have to wait or do not count any more.
+func (x *Bolt) executeCut(b *Batch) {
+	for i := range b.Tuples {
+		tp := &b.Tuples[i]
+		t := x.tasks[tp.Dst()-x.first]
+		marker := tp.Origin().Stream == storm.CheckpointStream
+		if marker {
+			x.done++
+		}
+		if t.cut.take(tp) {
+			t.cut.stamp(tp)
+			x.batch, x.at = b, i
+			x.one(t, tp)
+			x.batch = nil
+		}
+		x.flushIfDue()
+	}
+	x.publishCounts()
+	x.release(b)
+}
+
+// one executes a tuple whose turn it is; errors unwind the executor.
+func (x *Bolt) one(t *boltTask, tp *storm.Tuple) {
+	x.done++
+	x.current, x.doing = t.id, atExecute
+	x.input(tp.Origin()).executed++
+	var err error
+	if t.watched || x.sampler.take() {
+		err = t.executeTimed(tp)
+	} else if err = t.bolt.Execute(*tp); err != nil {
+		err = x.failure(err, "")
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// stuck tells whether a task can do nothing before one of its posts comes.
+func (x *Bolt) stuck() bool {
+	for _, t := range x.tasks {
+		if t.cut != nil && t.cut.stuck() {
+			return true
+		}
+	}
+	return false
+}
+
+// waitForPosts leaves the batches where they are, so that their senders wait,
+// until the tasks can go on. It reports false when the inbox is closed.
+func (x *Bolt) waitForPosts() bool {
+	for x.stuck() {
+		posts, ok := x.inbox.TakePosts()
+		if !ok {
+			return false
+		}
+		x.enter(x.first, atPost)
+		runPosts(posts)
+		x.settle()
+		if x.stuck() {
+			x.inbox.WaitPost()
+		}
+	}
+	return true
+}
+
+var _ cutter = (*boltTask)(nil)
+
+// rewound implements cutter.
+func (t *boltTask) rewound() {}
+
+// ackAll implements cutter.
+func (t *boltTask) ackAll(acks []settled) {
+	for _, s := range acks {
+		t.passOn(s)
+	}
+}
+
+// failAll implements cutter.
+func (t *boltTask) failAll(acks []settled) {
+	for _, s := range acks {
+		t.c.fail(s.root)
+	}
+}
+
+// runHeld implements cutter.
+func (t *boltTask) runHeld(tuples []storm.Tuple) {
+	if len(tuples) == 0 {
+		return
+	}
+	// It may be called while a batch is executed, whose tuple is at hand again
+	// afterwards.
+	b, at := t.x.batch, t.x.at
+	held := &Batch{Tuples: tuples}
+	for i := range tuples {
+		t.cut.stamp(&tuples[i])
+		t.x.batch, t.x.at = held, i
+		t.x.one(t, &tuples[i])
+		t.x.flushIfDue()
+	}
+	t.x.batch, t.x.at = b, at
+}
+
+// dropHeld implements cutter: the tuples fail, since they do not count any more.
+func (t *boltTask) dropHeld(tuples []storm.Tuple) {
+	for i := range tuples {
+		tp := &tuples[i]
+		t.x.done++
+		t.x.input(tp.Origin()).failed++
+		if more := tp.Anchors(); more != nil {
+			for _, a := range more {
+				t.c.fail(a.Root)
+			}
+		} else if a := tp.Anchor(); a.Root != 0 {
+			t.c.fail(a.Root)
+		}
+	}
+}
