@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/worker/process"
@@ -78,7 +79,7 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 	err := process.Run(cmd.Context(), process.Config{
 		Topology: cluster.TopologyID(f.topology), Supervisor: cluster.SupervisorID(f.supervisor), Worker: f.id,
 		Port: cluster.Port(f.port), Code: f.code, Link: f.link, Base: base,
-		Program: e.program, Logger: log, Levels: levels,
+		Program: e.program, Logger: log, Levels: levels, States: daemon.States,
 	})
 	if err != nil {
 		log.Error("worker ends", "error", err)

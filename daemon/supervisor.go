@@ -51,6 +51,8 @@ type Supervisor struct {
 	Delays      *slot.Config
 	Ports       []cluster.Port
 	StopWorkers bool
+	// RingAddr is where the ring node listens; "" is Bind and sr3.port.
+	RingAddr string
 }
 
 // Leader is what a supervisor needs of the nimbus that leads.
@@ -129,11 +131,17 @@ func (d Supervisor) Run(ctx context.Context) error {
 		}
 		cfg.ThriftPort = addr.Port
 	}
+	var circle ringNode
+	cfg.Ring = circle.addr
 	s, err := supervisor.New(cfg)
 	if err != nil {
 		return errors.Join(err, d.closeListener())
 	}
+	if err := circle.start(ctx, d, s.ID()); err != nil {
+		return errors.Join(err, d.closeListener())
+	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return circle.run(ctx) })
 	group.Go(func() error { return s.Run(ctx) })
 	if d.Listener != nil {
 		group.Go(func() error {

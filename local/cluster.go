@@ -115,7 +115,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return daemon.Supervisor{
 			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
 			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
-			Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
+			RingAddr: loopback + ":0", Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
 		}.Run(c.done)
 	})
 	return nil

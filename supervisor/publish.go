@@ -13,6 +13,9 @@ func (s *Supervisor) publish() {
 	orders := map[cluster.TopologyID]cluster.Orders{}
 	for id, t := range s.view.topologies {
 		if o, ok := t.orders(); ok && t.here(s.id) {
+			if s.cfg.Ring != nil {
+				o.Ring = s.cfg.Ring()
+			}
 			orders[id] = o
 		}
 	}

@@ -58,6 +58,8 @@ type Config struct {
 	Launcher Launcher
 	Clock    clock.Clock
 	Logger   *slog.Logger
+	// Ring is where the host's ring node listens; nil or "" if there is none.
+	Ring func() string
 	// Version is what others are told of this release.
 	Version string
 	// Delays are those of slots; nil for what Conf says.

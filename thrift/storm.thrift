@@ -870,6 +870,8 @@ struct LinkOrders {
   4: optional LogConfig log_config
   5: optional Credentials credentials
   6: optional bool stop
+  // Where the supervisor's ring node listens, host and port.
+  7: optional string ring
 }
 
 union LinkDown {

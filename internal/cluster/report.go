@@ -106,6 +106,8 @@ type Orders struct {
 	Credentials *Credentials
 	// Stop asks the worker to end in order.
 	Stop bool
+	// Ring is the address of the supervisor's ring node, "" if there is none.
+	Ring string
 }
 
 // Place is an executor with the address of its worker.

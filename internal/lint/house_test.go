@@ -116,6 +116,8 @@ var house = []room{
 	{path: "supervisor", kind: shell},
 	{path: "sr3/node", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/client", kind: shell, just: "sr3/...", by: ring},
+	{path: "sr3/overview", kind: pure, just: "sr3/...", by: ring},
+	{path: "sr3/inquiry", kind: shell, just: "sr3/...", by: ring},
 	{path: "ui", kind: shell},
 	{path: "drpc/handler", kind: shell},
 	{path: "drpc", kind: shell},

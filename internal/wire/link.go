@@ -141,6 +141,7 @@ func ordersToThrift(o cluster.Orders) (*gen.LinkOrders, error) {
 		Version:   o.Version,
 		Placement: required(o.Placement, placeToThrift),
 		Stop:      optional(o.Stop),
+		Ring:      optional(o.Ring),
 	}
 	if o.Log != nil {
 		if x.LogConfig, err = LogConfigToThrift(o.Log); err != nil {
@@ -163,6 +164,7 @@ func ordersFromThrift(x *gen.LinkOrders) (cluster.Orders, error) {
 		Version:   x.Version,
 		Placement: required(x.Placement, placeFromThrift),
 		Stop:      value(x.Stop),
+		Ring:      value(x.Ring),
 	}
 	if x.LogConfig != nil {
 		if o.Log, err = LogConfigFromThrift(x.LogConfig); err != nil {

@@ -120,6 +120,21 @@ func (t *Table) Install(l *Loaded) error {
 	return nil
 }
 
+// StartEmpty gives a missing shard up: its range has no entries from now on. What
+// the last committed manifest has of it counts as gone, so that the next freeze
+// makes a base of it. Until then a rollback comes back to the empty shard.
+func (t *Table) StartEmpty(r Range) error {
+	i := slices.IndexFunc(t.shards, func(s *memShard) bool { return s.missing && s.rng == r })
+	if i < 0 {
+		return fmt.Errorf("start a shard of %v empty: no shard of slots %v is missing", t.owner, r)
+	}
+	s := newMemShard(r, newCell(r))
+	s.chain = chainForeign
+	t.shards[i] = s
+	t.arrange(t.shards)
+	return nil
+}
+
 // Load is Prepare and Install in one.
 func (t *Table) Load(objects ...*Object) error {
 	l, err := t.Prepare(objects...)

@@ -62,8 +62,25 @@ type Config struct {
 	Logger *slog.Logger
 	// Levels set what is logged; nil leaves that to Logger.
 	Levels *Levels
+	// States keeps the state of stateful topologies; nil keeps it in memory.
+	States func(StatesSpec) (States, error)
 	// OnWorker, if set, is shown the worker before it runs.
 	OnWorker func(*worker.Worker)
+}
+
+// StatesSpec is a topology whose state is to be kept.
+type StatesSpec struct {
+	Topology cluster.TopologyID
+	Conf     *conf.Conf
+	// Ring is where the supervisor's ring node listens now, "" if there is none.
+	Ring   func() string
+	Logger *slog.Logger
+}
+
+// States keeps state until it is closed.
+type States interface {
+	worker.States
+	Close()
 }
 
 // Run is a worker's life. It ends with ctx, in order and without error; when
@@ -177,7 +194,15 @@ func (p *process) run(ctx context.Context) error {
 	orders := *p.orders
 	p.mu.Unlock()
 	p.layout = p.layout.Recut(ranges(orders.Placement))
+	states, err := p.states()
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	if states != nil {
+		defer states.Close()
+	}
 	w, err := worker.New(worker.Spec{
+		States:     statesOf(states),
 		TopologyID: string(p.cfg.Topology), TopologyName: p.cfg.Topology.Name(), Layout: p.layout,
 		Index: 0, Placement: p.place.placement(p.layout, orders.Placement), Port: int(p.cfg.Port),
 		Network: &worker.Network{Listener: ln, Addr: p.place.addr, ID: p.place.id},
@@ -198,6 +223,33 @@ func (p *process) run(ctx context.Context) error {
 		return w.Run(ctx)
 	}
 	return errMoved
+}
+
+// states opens what keeps the topology's state, if it has any.
+func (p *process) states() (States, error) {
+	if !p.layout.Stateful() || p.cfg.States == nil {
+		return nil, nil //nolint:nilnil // there is nothing to keep
+	}
+	s, err := p.cfg.States(StatesSpec{Topology: p.cfg.Topology, Conf: p.layout.Conf, Ring: p.ringNode, Logger: p.log})
+	if err != nil {
+		return nil, fmt.Errorf("topology %s: its state: %w", p.cfg.Topology, err)
+	}
+	return s, nil
+}
+
+// statesOf is s for a worker, for which nil is memory.
+func statesOf(s States) worker.States {
+	if s == nil {
+		return nil
+	}
+	return s
+}
+
+// ringNode is where the supervisor's ring node listens, as the newest orders say.
+func (p *process) ringNode() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.orders.Ring
 }
 
 func (p *process) listen(ctx context.Context) (net.Listener, error) {

@@ -21,12 +21,15 @@ const (
 	dirBlobVersions = "blobstoremaxkeysequencenumber"
 	dirLives        = "stormring/lifecycle"
 	dirStandings    = "stormring/standings"
+	dirCheckpoints  = "stormring/checkpoints"
+	dirRing         = "stormring/ring"
 )
 
 func parents() []string {
 	return []string{
 		dirStorms, dirAssignments, dirSupervisors, dirNimbuses, dirErrors, dirCredentials, dirLogConfigs,
 		dirWorkerbeats, dirProfilers, dirBackpressure, dirBlobs, dirBlobVersions, dirLives, dirStandings,
+		dirCheckpoints, dirRing,
 	}
 }
 

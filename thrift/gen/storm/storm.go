@@ -29711,6 +29711,7 @@ func (p *LinkPlacement) String() string {
 //   - LogConfig
 //   - Credentials
 //   - Stop
+//   - Ring
 type LinkOrders struct {
 	Status      TopologyStatus   `thrift:"status,1,required" db:"status" json:"status"`
 	Version     int64            `thrift:"version,2,required" db:"version" json:"version"`
@@ -29718,6 +29719,7 @@ type LinkOrders struct {
 	LogConfig   *LogConfig       `thrift:"log_config,4" db:"log_config" json:"log_config,omitempty"`
 	Credentials *Credentials     `thrift:"credentials,5" db:"credentials" json:"credentials,omitempty"`
 	Stop        *bool            `thrift:"stop,6" db:"stop" json:"stop,omitempty"`
+	Ring        *string          `thrift:"ring,7" db:"ring" json:"ring,omitempty"`
 }
 
 func NewLinkOrders() *LinkOrders {
@@ -29762,6 +29764,15 @@ func (p *LinkOrders) GetStop() bool {
 	}
 	return *p.Stop
 }
+
+var LinkOrders_Ring_DEFAULT string
+
+func (p *LinkOrders) GetRing() string {
+	if !p.IsSetRing() {
+		return LinkOrders_Ring_DEFAULT
+	}
+	return *p.Ring
+}
 func (p *LinkOrders) IsSetLogConfig() bool {
 	return p.LogConfig != nil
 }
@@ -29772,6 +29783,10 @@ func (p *LinkOrders) IsSetCredentials() bool {
 
 func (p *LinkOrders) IsSetStop() bool {
 	return p.Stop != nil
+}
+
+func (p *LinkOrders) IsSetRing() bool {
+	return p.Ring != nil
 }
 
 func (p *LinkOrders) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -29846,6 +29861,16 @@ func (p *LinkOrders) Read(ctx context.Context, iprot thrift.TProtocol) error {
 		case 6:
 			if fieldTypeId == thrift.BOOL {
 				if err := p.ReadField6(ctx, iprot); err != nil {
+					return err
+				}
+			} else {
+				if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+					return err
+				}
+			}
+		case 7:
+			if fieldTypeId == thrift.STRING {
+				if err := p.ReadField7(ctx, iprot); err != nil {
 					return err
 				}
 			} else {
@@ -29938,6 +29963,15 @@ func (p *LinkOrders) ReadField6(ctx context.Context, iprot thrift.TProtocol) err
 	return nil
 }
 
+func (p *LinkOrders) ReadField7(ctx context.Context, iprot thrift.TProtocol) error {
+	if v, err := iprot.ReadString(ctx); err != nil {
+		return thrift.PrependError("error reading field 7: ", err)
+	} else {
+		p.Ring = &v
+	}
+	return nil
+}
+
 func (p *LinkOrders) Write(ctx context.Context, oprot thrift.TProtocol) error {
 	if err := oprot.WriteStructBegin(ctx, "LinkOrders"); err != nil {
 		return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err)
@@ -29959,6 +29993,9 @@ func (p *LinkOrders) Write(ctx context.Context, oprot thrift.TProtocol) error {
 			return err
 		}
 		if err := p.writeField6(ctx, oprot); err != nil {
+			return err
+		}
+		if err := p.writeField7(ctx, oprot); err != nil {
 			return err
 		}
 	}
@@ -30063,6 +30100,21 @@ func (p *LinkOrders) writeField6(ctx context.Context, oprot thrift.TProtocol) (e
 	return err
 }
 
+func (p *LinkOrders) writeField7(ctx context.Context, oprot thrift.TProtocol) (err error) {
+	if p.IsSetRing() {
+		if err := oprot.WriteFieldBegin(ctx, "ring", thrift.STRING, 7); err != nil {
+			return thrift.PrependError(fmt.Sprintf("%T write field begin error 7:ring: ", p), err)
+		}
+		if err := oprot.WriteString(ctx, string(*p.Ring)); err != nil {
+			return thrift.PrependError(fmt.Sprintf("%T.ring (7) field write error: ", p), err)
+		}
+		if err := oprot.WriteFieldEnd(ctx); err != nil {
+			return thrift.PrependError(fmt.Sprintf("%T write field end error 7:ring: ", p), err)
+		}
+	}
+	return err
+}
+
 func (p *LinkOrders) Equals(other *LinkOrders) bool {
 	if p == other {
 		return true
@@ -30095,6 +30147,14 @@ func (p *LinkOrders) Equals(other *LinkOrders) bool {
 			return false
 		}
 		if (*p.Stop) != (*other.Stop) {
+			return false
+		}
+	}
+	if p.Ring != other.Ring {
+		if p.Ring == nil || other.Ring == nil {
+			return false
+		}
+		if (*p.Ring) != (*other.Ring) {
 			return false
 		}
 	}

@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/sr3/client"
+	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/recovery"
+	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/checkpoint"
+	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/process"
+)
+
+// States keeps the state of a worker's tasks on the ring. It is the States of
+// process.Config.
+func States(spec process.StatesSpec) (process.States, error) {
+	c, err := client.Dial(client.Config{
+		Nodes: func() []string { return []string{spec.Ring()} }, Level: level(spec.Conf), Log: spec.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &states{client: c, topology: spec.Topology, log: spec.Logger}, nil
+}
+
+// states are the states of one worker on the ring.
+type states struct {
+	client   *client.Client
+	topology cluster.TopologyID
+	log      *slog.Logger
+}
+
+// eraBits is how many bits of a version on the ring are the transaction's; those
+// above are the era's. So versions ascend, whatever was rolled back between them.
+const eraBits = 40
+
+func versionOf(v checkpoint.Version) shard.Version {
+	return shard.Version(int64(v.Era)<<eraBits | v.TxID)
+}
+
+func checkpointOf(v shard.Version) checkpoint.Version {
+	return checkpoint.Version{TxID: int64(v) & (1<<eraBits - 1), Era: checkpoint.Era(v >> eraBits)}
+}
+
+func recordOf(r checkpoint.Record) protocol.Record {
+	return protocol.Record{Committed: versionOf(r.Committed), Last: shard.Epoch(r.Last), Claimant: r.Epoch}
+}
+
+// Close ends all that is under way.
+func (s *states) Close() { s.client.Close() }
+
+// Record implements executor.Records.
+func (s *states) Record(ctx context.Context) (checkpoint.Record, error) {
+	r, err := s.client.Record(ctx, string(s.topology))
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	return checkpoint.Record{Committed: checkpointOf(r.Committed), Last: checkpoint.Era(r.Last), Epoch: r.Claimant}, nil
+}
+
+// Swap implements executor.Records.
+func (s *states) Swap(ctx context.Context, expect, next checkpoint.Record) checkpoint.Outcome {
+	written, err := s.client.Swap(ctx, string(s.topology), recordOf(expect), recordOf(next))
+	switch {
+	case err != nil:
+		s.log.Warn("it is not known whether the commit record was written; it will be read again", "error", err)
+		return checkpoint.Unknown
+	case written:
+		return checkpoint.Written
+	default:
+		return checkpoint.Refused
+	}
+}
+
+// Keep implements worker.States.
+func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
+	mode, err := recovery.ParseMode(k.Conf.String(storm.ConfTopologySr3Recovery))
+	if err != nil {
+		return nil, err
+	}
+	task, err := s.client.Task(client.TaskOptions{
+		Owner:    shard.Owner{Topology: string(s.topology), Component: k.Component, Task: int32(k.Task)},
+		Replicas: k.Conf.Int(storm.ConfTopologySr3Replicas), ShardBytes: int64(k.Conf.Int(storm.ConfTopologySr3ShardBytes)),
+		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: params(k.Conf),
+		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("its state: %w", err)
+	}
+	return &keeper{Task: task, log: s.log}, nil
+}
+
+func params(c *conf.Conf) recovery.Params {
+	p := recovery.DefaultParams()
+	p.StarFanin = c.Int(storm.ConfTopologySr3StarFanin)
+	p.LineLength = c.Int(storm.ConfTopologySr3LineLength)
+	p.TreeFanin = c.Int(storm.ConfTopologySr3TreeFanin)
+	p.StarMaxBytes = int64(c.Int(storm.ConfTopologySr3StarMaxBytes))
+	p.LatencySensitive = c.Bool(storm.ConfTopologySr3LatencySensitive)
+	return p
+}
+
+// keeper is one task's state on the ring.
+type keeper struct {
+	*client.Task
+	log    *slog.Logger
+	saving checkpoint.Version
+}
+
+// State implements executor.Keeper.
+func (k *keeper) State() storm.State { return k.Task }
+
+// Load implements executor.Keeper.
+func (k *keeper) Load(v checkpoint.Version, era checkpoint.Era, done func(error)) {
+	k.Task.Load(versionOf(v), shard.Epoch(era), done)
+}
+
+// Save implements executor.Keeper.
+func (k *keeper) Save(v, base checkpoint.Version, done func(error)) {
+	k.saving = v
+	k.Task.Save(versionOf(v), versionOf(base), shard.Epoch(v.Era), done)
+}
+
+// Thaw implements executor.Keeper.
+func (k *keeper) Thaw(tx int64) {
+	k.Task.Thaw(versionOf(checkpoint.Version{TxID: tx, Era: k.saving.Era}))
+}
+
+// Committed implements executor.Keeper.
+func (k *keeper) Committed(v checkpoint.Version) {
+	if err := k.Task.Committed(versionOf(v)); err != nil {
+		k.log.Error("a committed checkpoint does not fit the state in memory", "owner", k.Owner(), "version", v, "error", err)
+	}
+}

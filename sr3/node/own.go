@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/recovery"
+	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/sr3/store"
+)
+
+// ahead is how many parts are read before they can be sent, beside the one that is
+// being read.
+const ahead = 1
+
+// loaded is a part of the node's own disk in memory.
+type loaded struct {
+	route  *route
+	part   recovery.Part
+	bytes  []byte
+	sum    uint64
+	weight int64
+	err    error // it cannot be had; see the errors of package store
+}
+
+// sendOwn reads the node's own parts in the order of the orders and sends them, or
+// gives them to be joined. Reading and sending overlap.
+func (t *serving) sendOwn(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	parts := make(chan loaded, ahead)
+	go func() {
+		defer close(parts)
+		t.readOwn(ctx, parts)
+	}()
+	var err error
+	for l := range parts {
+		if err == nil {
+			err = t.sendLoaded(ctx, &l)
+		}
+		if err != nil {
+			cancel() // but wait for the reader
+		}
+		t.node.reading.Release(l.weight)
+	}
+	cancel()
+	return err
+}
+
+// sendLoaded does what is to be done with one part; a join takes its memory over.
+func (t *serving) sendLoaded(ctx context.Context, l *loaded) error {
+	switch {
+	case l.err != nil && (errors.Is(l.err, store.ErrNotFound) || errors.Is(l.err, shard.ErrDamaged)):
+		t.fail(l.route)
+		return t.out.lacks(ctx, l.part, t.node.id)
+	case l.err != nil:
+		return l.err
+	case l.route.join != nil:
+		w := l.weight
+		l.weight = 0
+		return t.deliver(ctx, l.route, l.part, l.bytes, w)
+	default:
+		return t.out.part(ctx, l.route.order, l.bytes, l.sum)
+	}
+}
+
+// readOwn reads ahead until all is read, or ctx ends.
+func (t *serving) readOwn(ctx context.Context, to chan<- loaded) {
+	for _, r := range t.routes {
+		for _, p := range r.own {
+			if t.out.skips(spanOf(r.order.Part)) {
+				continue
+			}
+			l := t.load(ctx, r, p)
+			select {
+			case to <- l:
+			case <-ctx.Done():
+				t.node.reading.Release(l.weight)
+				return
+			}
+		}
+	}
+}
+
+// load reads one part. Several objects become one, unless they are to be joined
+// with others anyway.
+func (t *serving) load(ctx context.Context, r *route, p recovery.Part) loaded {
+	l := loaded{route: r, part: p}
+	chain := t.chain(p)
+	if len(chain) == 0 {
+		l.err = fmt.Errorf("part %v of %v version %d: %w", spanOf(p), t.header.Owner, t.header.Version, store.ErrNotFound)
+		return l
+	}
+	if ref, ok := t.node.folded(chain, p.First); ok {
+		if t.read(ctx, &l, ref); l.err == nil || ctx.Err() != nil {
+			return l
+		}
+		t.node.reading.Release(l.weight)
+		l.weight, l.err = 0, nil
+	}
+	if len(chain) == 1 {
+		t.read(ctx, &l, chain[0])
+		return l
+	}
+	t.fold(ctx, &l, chain, r.join == nil)
+	return l
+}
+
+// folded is the base that was folded of a chain's beginning before, if it is here.
+func (n *Node) folded(chain []shard.Ref, first int) (shard.Ref, bool) {
+	if first > 0 || len(chain) < 2 {
+		return shard.Ref{}, false
+	}
+	want := foldOf(chain)
+	for _, r := range n.store.Objects(want.Owner) {
+		if r.ObjectID == want {
+			return r, true
+		}
+	}
+	return shard.Ref{}, false
+}
+
+// read reads one object.
+func (t *serving) read(ctx context.Context, l *loaded, ref shard.Ref) {
+	w := t.node.weight(ref.Stored)
+	if l.err = t.node.reading.Acquire(ctx, w); l.err != nil {
+		return
+	}
+	l.weight = w
+	l.bytes, l.err = t.node.store.Get(ctx, ref)
+	l.sum = ref.Checksum
+}
+
+// fold reads a run of objects and makes one of them, or a pack.
+func (t *serving) fold(ctx context.Context, l *loaded, chain []shard.Ref, fold bool) {
+	bytes := int64(0)
+	for i := range chain {
+		bytes += chain[i].Stored
+		if fold {
+			bytes += 2 * chain[i].Size // opened, and in the result
+		}
+	}
+	w := t.node.weight(bytes)
+	if l.err = t.node.reading.Acquire(ctx, w); l.err != nil {
+		return
+	}
+	l.weight = w
+	raw := make([][]byte, len(chain))
+	for i, ref := range chain {
+		if raw[i], l.err = t.node.store.Get(ctx, ref); l.err != nil {
+			return
+		}
+	}
+	if !fold {
+		l.bytes, l.err = protocol.PackPart(raw)
+	} else {
+		l.bytes, l.err = t.node.joinParts(ctx, raw)
+		if rest := t.node.weight(int64(len(l.bytes))); l.err == nil && rest < l.weight {
+			t.node.reading.Release(l.weight - rest)
+			l.weight = rest
+		}
+	}
+	l.sum = sumOf(l.bytes)
+}
+
+// joinParts folds, not more at once than there are processors.
+func (n *Node) joinParts(ctx context.Context, parts [][]byte) ([]byte, error) {
+	if err := n.folding.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer n.folding.Release(1)
+	return protocol.JoinParts(n.codec, parts)
+}

@@ -1,0 +1,292 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/ring"
+	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/sr3/upkeep"
+)
+
+// maxJobs is how many actions of upkeep are under way at once.
+const maxJobs = 32
+
+// upkeeper is the goroutine that has package upkeep decide, and what others may
+// tell it meanwhile.
+type upkeeper struct {
+	node  *Node
+	woken chan struct{}
+	pace  *pace
+
+	mu      sync.Mutex // guards keeper
+	keeper  *upkeep.Keeper
+	trouble string // the last action that failed, logged once
+}
+
+func (u *upkeeper) init(n *Node) error {
+	u.node, u.woken, u.pace = n, make(chan struct{}, 1), newPace(n.cfg.RepairRate)
+	c := upkeep.Default()
+	every := n.cfg.UpkeepEvery
+	c.Grace, c.RepairDelay = n.cfg.Grace, n.cfg.RepairDelay
+	c.Believe = min(c.Believe, c.Grace/2)
+	c.Promise = min(c.Promise, c.Grace)
+	c.Retry, c.RetryMax, c.OfferEvery, c.Step = every*5/2, 60*every, 300*every, 5*every
+	var err error
+	u.keeper, err = upkeep.New(c)
+	return err
+}
+
+// wake has it look soon.
+func (u *upkeeper) wake() {
+	select {
+	case u.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run is the goroutine.
+func (u *upkeeper) run(ctx context.Context) {
+	var jobs errgroup.Group
+	jobs.SetLimit(maxJobs)
+	defer func() { _ = jobs.Wait() }() // jobs end with ctx; they return no errors
+	ticker := time.NewTicker(u.node.cfg.UpkeepEvery)
+	defer ticker.Stop()
+	// What wakes it often must not keep it busy.
+	rest := time.NewTicker(max(u.node.cfg.UpkeepEvery/8, time.Millisecond))
+	defer rest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-rest.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-u.woken:
+		case <-u.node.circle.turned:
+		}
+		for _, a := range u.decide() {
+			u.do(ctx, &jobs, a)
+		}
+	}
+}
+
+// decide takes stock and asks what to do.
+func (u *upkeeper) decide() []upkeep.Action {
+	inv := u.node.inventory()
+	p := u.node.circle.now.Load()
+	now := u.node.circle.clock().Milliseconds()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.keeper.Decide(now, inv, upkeep.Ring{View: p.view, Complete: p.complete}, u.node.commits.committed)
+}
+
+// inventory is what the disk has.
+func (n *Node) inventory() upkeep.Inventory {
+	inv := upkeep.Inventory{Self: n.id}
+	there := make(map[manifestKey]bool)
+	for _, o := range n.store.Owners() {
+		s := upkeep.Stock{Owner: o, Fence: n.store.Fenced(o), Objects: n.store.Objects(o)}
+		for _, v := range n.store.Versions(o) {
+			m, err := n.manifests.get(o, v)
+			if err != nil {
+				continue // it is damaged, or went meanwhile
+			}
+			s.Manifests = append(s.Manifests, m)
+			there[manifestKey{o, v}] = true
+		}
+		inv.Owners = append(inv.Owners, s)
+	}
+	n.manifests.keep(there)
+	return inv
+}
+
+// do performs one action; what takes time goes on by itself.
+func (u *upkeeper) do(ctx context.Context, jobs *errgroup.Group, a upkeep.Action) {
+	n := u.node
+	job := func(run func() error) {
+		jobs.Go(func() error {
+			err := run()
+			u.mu.Lock()
+			u.keeper.Ended(a, err == nil)
+			u.mu.Unlock()
+			u.note(ctx, err)
+			u.wake()
+			return nil
+		})
+	}
+	switch a := a.(type) {
+	case upkeep.FetchManifest:
+		job(func() error { return n.bringManifest(ctx, a) })
+	case upkeep.FetchObject:
+		job(func() error { return n.bringObject(ctx, a) })
+	case upkeep.Fold:
+		job(func() error {
+			_, err := n.foldChain(ctx, a.Chain)
+			return err
+		})
+	case upkeep.Offer:
+		job(func() error { return n.offer(ctx, a) })
+	case upkeep.AskHave:
+		for _, id := range a.Of {
+			jobs.Go(func() error {
+				u.note(ctx, u.askHave(ctx, a, id))
+				return nil
+			})
+		}
+	case upkeep.DeleteObjects:
+		u.note(ctx, n.store.Delete(ctx, a.Refs...))
+	case upkeep.DeleteManifest:
+		u.note(ctx, n.store.DeleteManifest(ctx, a.Owner, a.Version))
+	case upkeep.DropOwner:
+		u.note(ctx, n.store.DropOwner(ctx, a.Owner))
+		n.log.Info("dropped the state of a task whose topology is gone", "owner", a.Owner)
+	}
+}
+
+// note logs what failed, once until something else does.
+func (u *upkeeper) note(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	u.mu.Lock()
+	again := u.trouble == err.Error()
+	u.trouble = err.Error()
+	u.mu.Unlock()
+	if !again {
+		u.node.log.Info("upkeep: not done yet, tried again later", "err", err)
+	}
+}
+
+func (u *upkeeper) joined(id shard.NodeID) {
+	u.mu.Lock()
+	u.keeper.Joined(id)
+	u.mu.Unlock()
+	u.wake()
+}
+
+func (u *upkeeper) health() upkeep.Health {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.keeper.Health()
+}
+
+// offered serves Offer.
+func (n *Node) offered(_ context.Context, q protocol.OfferRequest) (nothing, error) {
+	n.upkeep.mu.Lock()
+	n.upkeep.keeper.Offered(q.From, q.Owner, q.Version)
+	n.upkeep.mu.Unlock()
+	n.upkeep.wake()
+	return nothing{}, nil
+}
+
+// vouch serves Vouch.
+func (n *Node) vouch(_ context.Context, q protocol.VouchRequest) (protocol.VouchAnswer, error) {
+	n.upkeep.mu.Lock()
+	manifest, have := n.upkeep.keeper.Vouch(q.From, q.Owner, q.Version, q.Refs)
+	n.upkeep.mu.Unlock()
+	a := protocol.VouchAnswer{Manifest: manifest, Have: make([]bool, len(q.Refs))}
+	for i, r := range q.Refs {
+		// What was here at the last look may be damaged by now.
+		a.Have[i] = n.store.Has(r) && slices.ContainsFunc(have, func(h shard.Ref) bool { return h.ObjectID == r.ObjectID })
+	}
+	return a, nil
+}
+
+// askHave asks another node to vouch.
+func (u *upkeeper) askHave(ctx context.Context, a upkeep.AskHave, id shard.NodeID) error {
+	var answer protocol.VouchAnswer
+	q := protocol.VouchRequest{From: u.node.id, Owner: a.Owner, Version: a.Version, Refs: a.Refs}
+	if err := u.node.call(ctx, id, protocol.Vouch, q, &answer); err != nil {
+		return err
+	}
+	if len(answer.Have) != len(a.Refs) {
+		return fmt.Errorf("node %s answers for %d objects where %d were asked for", id, len(answer.Have), len(a.Refs))
+	}
+	var have []shard.Ref
+	for i, yes := range answer.Have {
+		if yes {
+			have = append(have, a.Refs[i])
+		}
+	}
+	u.mu.Lock()
+	u.keeper.Had(a, id, answer.Manifest, have)
+	u.mu.Unlock()
+	return nil
+}
+
+// offer tells another node of a version.
+func (n *Node) offer(ctx context.Context, a upkeep.Offer) error {
+	var done nothing
+	return n.call(ctx, a.To, protocol.Offer, protocol.OfferRequest{Owner: a.Owner, Version: a.Version, From: n.id}, &done)
+}
+
+// callTime is how long a small request to another node may take.
+const callTime = 5 * time.Second
+
+// call asks another node.
+func (n *Node) call(ctx context.Context, id shard.NodeID, method byte, q, answer any) error {
+	b, err := n.callRaw(ctx, id, method, protocol.Encode(q))
+	if err != nil {
+		return err
+	}
+	return protocol.Decode(b, answer)
+}
+
+func (n *Node) callRaw(ctx context.Context, id shard.NodeID, method byte, request []byte) ([]byte, error) {
+	addr := n.addr(id)
+	if addr == "" {
+		return nil, fmt.Errorf("node %s is not on the ring", id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	b, err := n.end.Call(ctx, addr, method, request)
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", id, err)
+	}
+	return b, nil
+}
+
+// askManifest gets a manifest from another node.
+func (n *Node) askManifest(ctx context.Context, id shard.NodeID, o shard.Owner, v shard.Version) (*shard.Manifest, error) {
+	b, err := n.callRaw(ctx, id, protocol.GetManifest, protocol.Encode(protocol.VersionRequest{Owner: o, Version: v}))
+	if err != nil {
+		return nil, err
+	}
+	m, err := shard.DecodeManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest that node %s sent: %w", id, err)
+	}
+	if m.Owner != o || v != 0 && m.Version != v {
+		return nil, fmt.Errorf("node %s sent the manifest of %v version %d, asked for was that of %v version %d", id, m.Owner, m.Version, o, v)
+	}
+	return m, nil
+}
+
+// findManifest asks the nodes that should have a manifest, for a recovery that
+// wants it now.
+func (n *Node) findManifest(ctx context.Context, o shard.Owner, v shard.Version) (*shard.Manifest, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	errs := []error{fmt.Errorf("the manifest of %v version %d is not here", o, v)}
+	for _, node := range ring.Holders(n.circle.now.Load().view, o.Hash(), 4) {
+		if id := shard.NodeID(node.ID); id != n.id {
+			m, err := n.askManifest(ctx, id, o, v)
+			if err == nil {
+				return m, nil
+			}
+			errs = append(errs, err)
+		}
+	}
+	return nil, errors.Join(errs...)
+}

@@ -1,0 +1,221 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/syndtr/goleveldb/leveldb"
+	"github.com/syndtr/goleveldb/leveldb/opt"
+	"github.com/syndtr/goleveldb/leveldb/storage"
+	"github.com/syndtr/goleveldb/leveldb/util"
+)
+
+// writeBuffer is the size in bytes of a memory table; up to three are in memory.
+const writeBuffer = 16 << 20
+
+// settings are those of goleveldb, see the package comment. A block is a record's
+// part, since a part is larger than BlockSize; a cache of them would copy
+// what the page cache has. Nothing is strict about tables and journals: what is
+// damaged is left out, and the record that misses it is dropped by its checksum.
+func settings() *opt.Options {
+	return &opt.Options{
+		BlockSize:                    1,
+		BlockRestartInterval:         1,
+		Compression:                  opt.NoCompression,
+		DisableBlockCache:            true,
+		DisableLargeBatchTransaction: true, // a failed one keeps its lock for ever
+		NoWriteMerge:                 true,
+		WriteBuffer:                  writeBuffer,
+		CompactionTableSize:          writeBuffer,
+		CompactionTotalSize:          1 << 50, // level 1 holds everything
+		IteratorSamplingRate:         1 << 40, // reading must not start compaction
+		OpenFilesCacheCapacity:       256,
+		Strict:                       opt.StrictJournalChecksum | opt.StrictBlockChecksum,
+	}
+}
+
+// files are where the database is: a folder, or a storage that was handed in.
+type files struct {
+	dir  string
+	log  *slog.Logger
+	now  func() time.Time
+	stor storage.Storage
+	lent bool
+	// readOnly: the folder was opened so, since nothing can be written in it.
+	readOnly bool
+}
+
+func (f *files) open(lent storage.Storage) error {
+	if lent != nil {
+		f.stor, f.lent = lent, true
+		return nil
+	}
+	stor, err := storage.OpenFile(f.dir, false)
+	if err != nil && (noWrites(err) || noRoom(err)) {
+		if ro, err2 := storage.OpenFile(f.dir, true); err2 == nil {
+			f.stor, f.readOnly = ro, true
+			return nil
+		}
+		return explain(f.dir, err)
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("another process has it open; stop that one, or choose another folder: %w", err)
+	}
+	f.stor, f.readOnly = stor, false
+	return err
+}
+
+func (f *files) close() error {
+	if f.stor == nil || f.lent {
+		return nil
+	}
+	err := f.stor.Close()
+	f.stor = nil
+	return err
+}
+
+// database opens the database, if need be read-only, in which case trouble says
+// why. If it is damaged it is recovered, if that fails moved aside.
+func (f *files) database() (db *database, trouble, err error) {
+	db, trouble, err = f.openOnce()
+	if err == nil || !corrupted(err) {
+		return db, trouble, err
+	}
+	f.log.Warn("store is damaged; recovering what can be read", "dir", f.dir, "err", err)
+	ldb, err := leveldb.Recover(f.stor, settings())
+	if err == nil {
+		f.log.Warn("store is recovered; records that are missing parts will be dropped when they are read", "dir", f.dir)
+		return &database{ldb: ldb}, nil, nil
+	}
+	if f.lent || !corrupted(err) {
+		return nil, nil, explain(f.dir, err)
+	}
+	if err := f.moveAside(err); err != nil {
+		return nil, nil, err
+	}
+	return f.openOnce()
+}
+
+func (f *files) openOnce() (db *database, trouble, err error) {
+	if !f.readOnly {
+		ldb, err := leveldb.Open(f.stor, settings())
+		if err == nil {
+			return &database{ldb: ldb}, nil, nil
+		}
+		if !noRoom(err) && !noWrites(err) {
+			return nil, nil, err
+		}
+		trouble = err
+	} else {
+		trouble = syscall.EROFS
+	}
+	o := settings()
+	o.ReadOnly = true
+	ldb, err := leveldb.Open(f.stor, o)
+	if err != nil {
+		return nil, nil, errors.Join(explain(f.dir, trouble), err)
+	}
+	return &database{ldb: ldb}, trouble, nil
+}
+
+func (f *files) moveAside(cause error) error {
+	if err := f.close(); err != nil {
+		f.log.Warn("closing the damaged store", "dir", f.dir, "err", err)
+	}
+	aside := fmt.Sprintf("%s.damaged-%d", f.dir, f.now().Unix())
+	for i := 1; ; i++ {
+		if _, err := os.Lstat(aside); err != nil {
+			break
+		}
+		aside = fmt.Sprintf("%s.damaged-%d-%d", f.dir, f.now().Unix(), i)
+	}
+	if err := os.Rename(f.dir, aside); err != nil {
+		return fmt.Errorf("it is damaged (%w), and cannot be moved away: %w; move it yourself", cause, err)
+	}
+	f.log.Error("store is damaged beyond recovery; starting with an empty one", "dir", f.dir, "moved", aside, "err", cause)
+	return f.open(nil)
+}
+
+// database is goleveldb's, opened.
+type database struct {
+	ldb *leveldb.DB
+	// last is the highest number of a record, or of what is left of one.
+	last uint64
+}
+
+func (d *database) close() error {
+	if d == nil {
+		return nil
+	}
+	return d.ldb.Close()
+}
+
+// load builds the index from the heads of all records. If repair is true,
+// chunks without a head at the end, of a write that was cut off, are removed.
+func (d *database) load(log *slog.Logger, repair bool) (*index, error) {
+	x := newIndex()
+	it := d.ldb.NewIterator(nil, nil)
+	defer it.Release()
+	damaged := 0
+	// Numbers mostly follow each other, and seeking a head does not read chunks.
+	for ok := it.Seek(key(1, headPart)); ok; {
+		number, part, good := parseKey(it.Key())
+		if !good {
+			return nil, fmt.Errorf("a key %x that is none of ours: this is not a store, or one of a newer version", it.Key())
+		}
+		if part != headPart {
+			want := key(number, headPart)
+			if ok = it.Seek(want); !ok || !bytes.Equal(it.Key(), want) {
+				continue
+			}
+		}
+		h, err := decodeHead(it.Value())
+		switch {
+		case err == nil:
+			x.add(&record{number: number, head: h})
+		case errors.Is(err, ErrDamaged):
+			damaged++
+		default:
+			return nil, err
+		}
+		ok = it.Seek(key(number+1, headPart))
+	}
+	if err := it.Error(); err != nil {
+		return nil, fmt.Errorf("read the records' heads: %w", err)
+	}
+	if damaged > 0 {
+		log.Warn("heads of records are damaged; what they were is fetched again from other holders", "records", damaged)
+	}
+	d.last = x.last()
+	if it.Last() {
+		if number, _, ok := parseKey(it.Key()); ok && number > d.last {
+			d.last = number
+			if repair {
+				return x, d.cutOff(x.last() + 1)
+			}
+		}
+	}
+	return x, nil
+}
+
+// cutOff removes the parts from a number on.
+func (d *database) cutOff(number uint64) error {
+	var b leveldb.Batch
+	it := d.ldb.NewIterator(&util.Range{Start: key(number, 0)}, nil)
+	defer it.Release()
+	for it.Next() {
+		b.Delete(it.Key())
+	}
+	if err := it.Error(); err != nil {
+		return fmt.Errorf("read the end of the log: %w", err)
+	}
+	if err := d.ldb.Write(&b, &opt.WriteOptions{Sync: true}); err != nil {
+		return fmt.Errorf("remove what is left of a write that was cut off: %w", err)
+	}
+	return nil
+}
