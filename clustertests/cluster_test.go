@@ -30,6 +30,9 @@ type options struct {
 	nimbuses, supervisors, slots int
 	conf                         map[string]string // keys of storm.yaml for all daemons, values as YAML
 	net                          *network          // nil: all on the loopback of this host
+	// apart gives each supervisor a loopback address of its own, so that they
+	// count as hosts.
+	apart bool
 }
 
 // rig is a running cluster. It ends with its test.
@@ -52,6 +55,7 @@ type daemon struct {
 	dir  string
 	host string
 	port int
+	ring int // port of a supervisor's ring node
 	// slots are a supervisor's ports.
 	slots []int
 	cmd   *exec.Cmd
@@ -89,9 +93,11 @@ func startCluster(t *testing.T, o options) *rig {
 }
 
 func (r *rig) newDaemon(name string, slots []int) *daemon {
-	d := &daemon{rig: r, name: name, dir: filepath.Join(r.dir, name), host: "127.0.0.1", port: freePort(r.t), slots: slots}
+	d := &daemon{rig: r, name: name, dir: filepath.Join(r.dir, name), host: "127.0.0.1", port: freePort(r.t), ring: freePort(r.t), slots: slots}
 	if r.opts.net != nil {
 		d.host = r.opts.net.add(name)
+	} else if r.opts.apart && slots != nil {
+		d.host = fmt.Sprintf("127.0.0.%d", 2+len(r.supervisor))
 	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		r.t.Fatal(err)
@@ -130,6 +136,7 @@ func (d *daemon) configure() {
 		s["nimbus.thrift.port"] = strconv.Itoa(d.port)
 	} else {
 		s["supervisor.thrift.port"] = strconv.Itoa(d.port)
+		s["sr3.port"] = strconv.Itoa(d.ring)
 		s["supervisor.slots.ports"] = strings.ReplaceAll(fmt.Sprint(d.slots), " ", ", ")
 	}
 	writeYAML(d.rig.t, d.yaml(), s)

@@ -1,0 +1,159 @@
+package clustertests
+
+import (
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stormring/stormring/topologies/advertising"
+)
+
+// TestStateThroughDeaths: the counts that stateful bolts keep on the ring are
+// exactly right, while workers and hosts die, two at a time, and holders during
+// recoveries.
+func TestStateThroughDeaths(t *testing.T) {
+	modes := []string{"star", "line", "tree"}
+	random := seeded(t)
+	mode := modes[random.IntN(len(modes))]
+	events, rate, rounds := 160_000, 8_000, 5
+	if soak() {
+		events, rounds = 2_400_000, 60
+	}
+	r := startCluster(t, options{nimbuses: 1, supervisors: 5, slots: 2, apart: true, conf: map[string]string{
+		"nimbus.supervisor.timeout.secs": "4", "supervisor.heartbeat.frequency.secs": "1", "nimbus.monitor.freq.secs": "1",
+		"sr3.repair.delay.secs": "1",
+	}})
+	out := filepath.Join(r.dir, "counts")
+	r.must("submit", "advertising", "--name", "ads", "--events", strconv.Itoa(events), "--rate", strconv.Itoa(rate),
+		"--users", "5000", "--output", out, "--parallelism", "2",
+		"--set", "topology.workers=5", "--set", "topology.sr3.recovery="+mode, "--set", "topology.sr3.shard.bytes=65536")
+	t.Logf("recovery by %s", mode)
+	data := advertising.DefaultData(1, int64(events))
+	data.Users = 5000
+	want := data.Expected()
+	d := &stateDeaths{rig: r, random: random, out: out}
+	d.flows()
+	strikes := []struct {
+		name string
+		do   func()
+	}{
+		{"a worker is killed", func() { d.workers(1) }},
+		{"two workers are killed", func() { d.workers(2) }},
+		{"a supervisor is killed", d.supervisor},
+		{"a host is lost", func() { d.hosts(1) }},
+		{"two hosts are lost", func() { d.hosts(2) }},
+		{"a holder is killed while a worker recovers", d.holder},
+	}
+	for i := range rounds {
+		if i%len(strikes) == 0 {
+			random.Shuffle(len(strikes), func(i, j int) { strikes[i], strikes[j] = strikes[j], strikes[i] })
+		}
+		begin := time.Now()
+		strikes[i%len(strikes)].do()
+		d.flows()
+		t.Logf("%s: counts go on after %s, %d views", strikes[i%len(strikes)].name, time.Since(begin).Round(time.Millisecond), d.views())
+	}
+	var left []string
+	await(t, 4*patience, "all events are counted", func() bool {
+		got, err := advertising.ReadCounts(out)
+		if err != nil {
+			return false
+		}
+		left = got.Diff(want, 5)
+		return len(left) == 0 || d.views() > d.sum(want)
+	})
+	if len(left) > 0 {
+		t.Errorf("counts are wrong: %q", left)
+	}
+}
+
+// stateDeaths is what happens in TestStateThroughDeaths.
+type stateDeaths struct {
+	*rig
+	random *rand.Rand
+	out    string
+}
+
+func (d *stateDeaths) sum(c advertising.Counts) (n int64) {
+	for _, views := range c.Views {
+		n += views
+	}
+	return n
+}
+
+// views is how many views are counted.
+func (d *stateDeaths) views() int64 {
+	c, err := advertising.ReadCounts(d.out)
+	if err != nil {
+		return 0 // a file is being replaced
+	}
+	return d.sum(c)
+}
+
+// flows waits until more is counted than was ever before.
+func (d *stateDeaths) flows() {
+	d.t.Helper()
+	before := d.views()
+	await(d.t, 2*patience, "counts grow", func() bool { return d.views() > before })
+}
+
+// some picks n of the workers that run.
+func (d *stateDeaths) some(n int) []int {
+	var pids []int
+	await(d.t, patience, "workers run", func() bool {
+		pids = slices.Sorted(maps.Values(d.workerPIDs()))
+		return len(pids) >= n
+	})
+	d.random.Shuffle(len(pids), func(i, j int) { pids[i], pids[j] = pids[j], pids[i] })
+	return pids[:n]
+}
+
+func (d *stateDeaths) workers(n int) {
+	for _, pid := range d.some(n) {
+		sigkill(d.t, pid)
+	}
+}
+
+func (d *stateDeaths) anyHosts(n int) []*daemon {
+	var out []*daemon
+	for _, i := range d.random.Perm(len(d.rig.supervisor))[:n] {
+		out = append(out, d.rig.supervisor[i])
+	}
+	return out
+}
+
+func (d *stateDeaths) supervisor() {
+	s := d.anyHosts(1)[0]
+	s.kill()
+	d.flows()
+	s.start()
+	d.awaitSupervisors(len(d.rig.supervisor))
+}
+
+// hosts kills hosts with all that runs on them, and lets them come back when
+// their work was placed elsewhere.
+func (d *stateDeaths) hosts(n int) {
+	lost := d.anyHosts(n)
+	for _, s := range lost {
+		s.kill()
+		for _, pid := range d.workersOf(s) {
+			sigkill(d.t, pid)
+		}
+	}
+	d.flows()
+	for _, s := range lost {
+		s.start()
+	}
+	d.awaitSupervisors(len(d.rig.supervisor))
+	<-time.After(3 * time.Second) // copies are made anew, of which nothing tells
+}
+
+func (d *stateDeaths) holder() {
+	d.workers(1)
+	<-time.After(time.Duration(d.random.IntN(300)) * time.Millisecond)
+	d.supervisor()
+}
