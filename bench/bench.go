@@ -18,6 +18,7 @@ import (
 
 	"github.com/stormring/stormring/local"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker"
 )
 
 // Scenario is something to measure.
@@ -169,8 +170,13 @@ func (s Scenario) once(ctx context.Context, o Options) (Result, error) {
 
 // run measures a topology whose components report to m.
 func (m *meter) run(ctx context.Context, name string, instance *storm.Instance, o Options) (Result, error) {
+	return m.runWith(ctx, name, instance, o, nil)
+}
+
+// runWith is run with something that keeps state.
+func (m *meter) runWith(ctx context.Context, name string, instance *storm.Instance, o Options, states worker.States) (Result, error) {
 	topology, err := local.New(local.Options{
-		Name: name, Instance: instance, Conf: o.Conf, DrainFor: drainFor, Logger: slog.New(slog.DiscardHandler),
+		Name: name, Instance: instance, Conf: o.Conf, DrainFor: drainFor, Logger: slog.New(slog.DiscardHandler), States: states,
 	})
 	if err != nil {
 		return Result{}, err

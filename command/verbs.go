@@ -35,6 +35,7 @@ type topologyReader interface {
 	TopologySummary(ctx context.Context, name string) (cluster.TopologySummary, error)
 	Topology(ctx context.Context, name string, errors cluster.ErrorsChoice) (cluster.TopologyInfo, error)
 	UserTopology(ctx context.Context, id cluster.TopologyID) (cluster.Topology, error)
+	TopologyConf(ctx context.Context, id cluster.TopologyID) (string, error)
 	LogConfig(ctx context.Context, id cluster.TopologyID) (cluster.LogConfig, error)
 	PlanRebalance(ctx context.Context, name string, o cluster.RebalanceOptions) (string, error)
 }
@@ -94,7 +95,7 @@ func (v *verbs) commands() []*cobra.Command {
 	list := []*cobra.Command{
 		v.list(), v.kill(), v.activate(), v.deactivate(), v.rebalance(), v.getErrors(), v.monitor(),
 		v.setLogLevel(), v.uploadCredentials(), v.blobstore(), v.jar(), v.flux(),
-		v.clusterSummary(), v.supervisors(), v.cordon(), v.drain(), v.uncordon(),
+		v.clusterSummary(), v.supervisors(), v.cordon(), v.drain(), v.uncordon(), v.ring(), v.recovery(),
 		v.localConfValue(), v.remoteConfValue(), v.classpath(), v.serverClasspath(), v.admin(),
 	}
 	return append(list, v.elsewhere()...)

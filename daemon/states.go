@@ -15,6 +15,7 @@ import (
 	"github.com/stormring/stormring/worker"
 	"github.com/stormring/stormring/worker/checkpoint"
 	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/monitor"
 	"github.com/stormring/stormring/worker/process"
 )
 
@@ -138,4 +139,31 @@ func (k *keeper) Committed(v checkpoint.Version) {
 	if err := k.Task.Committed(versionOf(v)); err != nil {
 		k.log.Error("a committed checkpoint does not fit the state in memory", "owner", k.Owner(), "version", v, "error", err)
 	}
+}
+
+// Measures implements worker.Measured.
+func (k *keeper) Measures() []monitor.Value {
+	r := k.Report()
+	c := r.Checkpoint
+	out := []monitor.Value{
+		{Name: monitor.StateKeys, Value: float64(r.Keys)}, {Name: monitor.StateBytes, Value: float64(r.Bytes)},
+		{Name: monitor.StateReplicas, Value: float64(r.Replicas)}, {Name: monitor.StateShards, Value: float64(c.Shards)},
+		{Name: monitor.StateStoredBytes, Value: float64(c.Stored)}, {Name: monitor.StateShortShards, Value: float64(c.Short)},
+		{Name: monitor.StateSavedBytes, Value: float64(c.Bytes)}, {Name: monitor.StateSaveSeconds, Value: c.DurationMS / 1000},
+		{Name: monitor.StateFreezeSeconds, Value: c.FreezeMS / 1000},
+	}
+	n := len(r.Recoveries)
+	if n == 0 {
+		return out
+	}
+	last := r.Recoveries[n-1]
+	running := 0.0
+	if last.Running {
+		running = 1
+	}
+	return append(out, []monitor.Value{
+		{Name: monitor.RecoveryRunning, Value: running}, {Name: monitor.RecoveryBytes, Value: float64(last.Bytes)},
+		{Name: monitor.RecoveryPredicted, Value: last.PredictedMS / 1000}, {Name: monitor.RecoveryFetch, Value: last.FetchMS / 1000},
+		{Name: monitor.RecoveryRebuild, Value: last.RebuildMS / 1000}, {Name: monitor.RecoveryResume, Value: last.ResumeMS / 1000},
+	}...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stormring/stormring/topologies/polyglot"
 	"github.com/stormring/stormring/topologies/rollingtopwords"
 	"github.com/stormring/stormring/topologies/selfcheck"
+	"github.com/stormring/stormring/topologies/statefulwordcount"
 	"github.com/stormring/stormring/topologies/throughput/constidnull"
 	"github.com/stormring/stormring/topologies/throughput/constnull"
 	"github.com/stormring/stormring/topologies/throughput/filewordcount"
@@ -26,6 +27,7 @@ func All() []storm.Definition {
 		polyglot.Definition(),
 		rollingtopwords.Definition(),
 		selfcheck.Definition(),
+		statefulwordcount.Definition(),
 		wordcount.Definition(),
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/checkpoint"
 	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/monitor"
 )
 
 // States keeps the state of a topology's tasks, and its commit record.
@@ -26,6 +28,42 @@ type KeepSpec struct {
 	Conf *conf.Conf
 	// Post runs a function on the task's goroutine, soon.
 	Post func(func())
+}
+
+// Measured is a Keeper that has numbers for monitoring. Measures may be called
+// by any goroutine.
+type Measured interface {
+	Measures() []monitor.Value
+}
+
+// checkpointValues are the numbers of the checkpoint task.
+func checkpointValues(s executor.CheckpointStatus, now time.Time) []monitor.Value {
+	values := []monitor.Value{
+		{Name: monitor.CheckpointsCommitted, Value: float64(s.Done)},
+		{Name: monitor.CheckpointsAbandoned, Value: float64(s.Abandoned)},
+		{Name: monitor.CheckpointsSlow, Value: float64(s.Slow)},
+		{Name: monitor.Rollbacks, Value: float64(s.RolledBack)},
+	}
+	if !s.At.IsZero() {
+		values = append(values,
+			monitor.Value{Name: monitor.CheckpointSeconds, Value: s.Took.Seconds()},
+			monitor.Value{Name: monitor.CheckpointAge, Value: now.Sub(s.At).Seconds()})
+	}
+	return values
+}
+
+// statesOf are the numbers of the state of an executor's tasks.
+func (w *Worker) statesOf(name string, u *unit) []monitor.Labeled {
+	var out []monitor.Labeled
+	for _, task := range u.Tasks() {
+		if m, ok := w.measured.Load(task); ok {
+			out = append(out, monitor.Labeled{
+				Topology: w.spec.TopologyID, Worker: name, Component: u.Component,
+				Tasks: monitor.TaskRange(int32(task), int32(task)), Values: m.(Measured).Measures(), //nolint:forcetypeassert // nothing else is stored
+			})
+		}
+	}
+	return out
 }
 
 // heldPerBuffer is how many receive buffers of tuples a task may hold back.
@@ -93,7 +131,11 @@ func (w *Worker) checkpoints(u *unit) (*executor.Checkpoints, error) {
 	}
 	if c.Bool(storm.ConfTopologySr3Stateful) {
 		cp.Keep = func(task storm.TaskID, post func(func())) (executor.Keeper, error) {
-			return w.spec.States.Keep(KeepSpec{Component: u.Component, Task: task, Conf: c, Post: post})
+			k, err := w.spec.States.Keep(KeepSpec{Component: u.Component, Task: task, Conf: c, Post: post})
+			if m, ok := k.(Measured); ok && err == nil {
+				w.measured.Store(task, m)
+			}
+			return k, err
 		}
 	}
 	return cp, nil

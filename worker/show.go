@@ -53,8 +53,12 @@ func (w *Worker) Snapshots(name string, now time.Time) []monitor.Labeled {
 		if p, ok := pending[u]; ok {
 			l.Values = append(l.Values, monitor.Value{Name: monitor.PendingTrees, Value: float64(p)})
 		}
+		if u.check {
+			l.Values = append(l.Values, checkpointValues(w.check.Status(), now)...)
+		}
 		out = append(out, l)
 		out = append(out, w.components(name, u)...)
+		out = append(out, w.statesOf(name, u)...)
 	}
 	if w.links != nil {
 		out = append(out, w.connections(name))

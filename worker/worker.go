@@ -63,18 +63,19 @@ type Worker struct {
 	lost      atomic.Uint64                   // tuples sent by executors that could not leave
 	running   atomic.Pointer[context.Context] // of Run
 
-	plan    checkpoint.Plan // of a topology that takes checkpoints
-	check   *executor.Checkpointer
-	started started
-	spouts  []*executor.Spout
-	bolts   []*executor.Bolt
-	ackers  []*executor.Acker
-	units   []unit
-	byTask  map[storm.TaskID]*unit // by first task of executor
-	lanes   map[laneKey]*tupleLane
-	coarse  atomic.Int64
-	start   time.Time
-	due     []timer
+	plan     checkpoint.Plan // of a topology that takes checkpoints
+	check    *executor.Checkpointer
+	started  started
+	measured sync.Map // of storm.TaskID to Measured
+	spouts   []*executor.Spout
+	bolts    []*executor.Bolt
+	ackers   []*executor.Acker
+	units    []unit
+	byTask   map[storm.TaskID]*unit // by first task of executor
+	lanes    map[laneKey]*tupleLane
+	coarse   atomic.Int64
+	start    time.Time
+	due      []timer
 
 	alarmMu sync.Mutex
 	alarms  []alarm // under alarmMu

@@ -48,7 +48,7 @@ type room struct {
 
 const (
 	handlers = " nimbus/handler supervisor/handler drpc/handler"
-	ring     = "sr3/... daemon local command bench simulation"
+	ring     = "sr3/... daemon local command bench/... demo simulation"
 )
 
 // house is every package of the module, from the ground up. The first column
@@ -114,6 +114,7 @@ var house = []room{
 	{path: "nimbus", kind: shell},
 	{path: "supervisor/handler", kind: shell},
 	{path: "supervisor", kind: shell},
+	{path: "sr3", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/node", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/client", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/overview", kind: pure, just: "sr3/...", by: ring},
@@ -130,8 +131,10 @@ var house = []room{
 	// 5: compositions.
 	{path: "daemon", kind: composition},
 	{path: "local", kind: composition, also: "daemon"},
-	{path: "bench", kind: composition, also: "local"},
-	{path: "command", kind: composition, also: "daemon local bench"},
+	{path: "bench", kind: composition, also: "daemon local"},
+	{path: "bench/recovery", kind: composition, also: "bench daemon"},
+	{path: "demo", kind: composition, also: "daemon local"},
+	{path: "command", kind: composition, also: "daemon local bench bench/recovery demo"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
 	{path: "clienttests", kind: composition, also: "command clienttests/sparse", forTests: true},

@@ -23,7 +23,7 @@ type Client struct {
 	// reports asks for reports to be sent soon.
 	reports chan struct{}
 
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of all that runs in the background; ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 

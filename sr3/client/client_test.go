@@ -7,6 +7,7 @@ import (
 )
 
 func TestStateComesBackInEveryMode(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 5)
 	w := r.worker(r.client("n0"), nil)
 	w.mustLoad(0)

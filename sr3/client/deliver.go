@@ -132,11 +132,13 @@ func (d *delivery) pass(ctx context.Context, only func(shard.Range) bool) error 
 		}
 		for _, n := range to {
 			id := shard.NodeID(n.ID)
-			if putters[id] == nil {
-				putters[id] = newPutter(d, n)
-				wg.Go(func() { putters[id].run(ctx) })
+			to := putters[id]
+			if to == nil {
+				to = newPutter(d, n)
+				putters[id] = to
+				wg.Go(func() { to.run(ctx) })
 			}
-			putters[id].add(p)
+			to.add(p)
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,7 +20,7 @@ import (
 type fetch struct {
 	l       *loading
 	t       *Task
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // ends with the fetch
 	m       *shard.Manifest
 	table   *shard.Table // for Prepare only
 	tracker *recovery.Tracker
@@ -32,6 +33,7 @@ type fetch struct {
 
 	flows   map[recovery.StreamID]*inflow
 	parts   map[partID]*arena
+	urgent  map[int]bool // shards that the task waits for
 	waiting []int
 	said    time.Time
 	over    bool
@@ -67,7 +69,7 @@ func (l *loading) fetch(table *shard.Table, m *shard.Manifest) bool {
 	f := &fetch{
 		l: l, t: l.t, ctx: ctx, m: m, table: table,
 		events: make(chan happened, 64), cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		flows: make(map[recovery.StreamID]*inflow), parts: make(map[partID]*arena), addrs: make(map[recovery.NodeID]string),
+		urgent: make(map[int]bool), flows: make(map[recovery.StreamID]*inflow), parts: make(map[partID]*arena), addrs: make(map[recovery.NodeID]string),
 	}
 	defer f.wg.Wait()
 	defer cancel()
@@ -162,6 +164,7 @@ func (f *fetch) wants() {
 	wanted, empty := f.l.taken()
 	for _, r := range wanted {
 		if i := slices.IndexFunc(f.m.Shards, func(chain []shard.Ref) bool { return chain[0].Range == r }); i >= 0 {
+			f.urgent[i] = true
 			f.handle(happened{Event: recovery.Wanted{Shard: i}})
 		}
 	}
@@ -184,7 +187,11 @@ func (f *fetch) handle(h happened) {
 	for _, c := range f.tracker.Handle(time.Now(), h.Event) {
 		f.perform(c, h)
 	}
-	f.l.entry.progress(h.Event, f.tracker, f.over)
+	if _, chunk := h.Event.(recovery.Chunk); chunk {
+		f.l.entry.arrived()
+		return
+	}
+	f.l.entry.progress(f.tracker.Report(), f.over)
 }
 
 func (f *fetch) perform(c recovery.Command, h happened) {
@@ -209,7 +216,7 @@ func (f *fetch) perform(c recovery.Command, h happened) {
 	case recovery.Wait:
 		f.wait(c.Shards)
 	case recovery.Note:
-		f.t.c.cfg.Log.Info("recovery: "+c.Text, "owner", f.t.o.Owner.String(), "version", int64(f.m.Version))
+		f.t.c.cfg.Log.Info("recovery went otherwise than planned", "owner", f.t.o.Owner.String(), "version", int64(f.m.Version), "what", c.Text)
 	case recovery.Done:
 		f.over = true
 	}
@@ -285,7 +292,7 @@ func (f *fetch) addrsOf(flow *recovery.Flow) map[recovery.NodeID]string {
 func (f *fetch) scout() {
 	tick := time.NewTicker(f.t.c.cfg.ViewEvery)
 	defer tick.Stop()
-	gone := make(map[shard.NodeID]bool)
+	gone := make(map[shard.NodeID]bool) // told to have died
 	for {
 		select {
 		case <-f.ctx.Done():
@@ -297,10 +304,11 @@ func (f *fetch) scout() {
 		for id := range f.survey.picture.nodes {
 			if _, living := p.nodes[id]; !living && !gone[id] {
 				gone[id] = true
+				f.survey.forget(id)
 				f.tell(happened{Event: recovery.Died{Node: id}})
 			}
 		}
-		f.t.each(f.toAsk(p), func(n ring.Node) {
+		f.t.each(f.toAsk(p, gone), func(n ring.Node) {
 			a, err := f.survey.askOne(f.ctx, n)
 			if err != nil {
 				return
@@ -309,22 +317,20 @@ func (f *fetch) scout() {
 				f.tell(happened{Event: recovery.Found{Node: shard.NodeID(n.ID), Shard: s.Shard, First: s.First, Until: s.Until}})
 			}
 		})
-		for id := range gone {
-			if _, living := p.nodes[id]; living {
-				delete(gone, id)
-			}
-		}
-		f.tell(happened{Event: recovery.Tick{}})
+		maps.DeleteFunc(gone, func(id shard.NodeID, _ bool) bool {
+			_, living := p.nodes[id]
+			return living && f.survey.heard(id)
+		})
 	}
 }
 
 // toAsk are the nodes whose answer may help: those that gave none yet, those that
-// were not there, and if something is waited for, all.
-func (f *fetch) toAsk(p *picture) []ring.Node {
+// were gone, and if something is waited for, all.
+func (f *fetch) toAsk(p *picture, gone map[shard.NodeID]bool) []ring.Node {
 	all := f.l.entry.isWaiting()
 	var ask []ring.Node
 	for _, n := range p.view.Nodes() {
-		if all || !f.survey.heard(shard.NodeID(n.ID)) {
+		if id := shard.NodeID(n.ID); all || gone[id] || !f.survey.heard(id) {
 			ask = append(ask, n)
 		}
 	}

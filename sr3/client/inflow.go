@@ -20,7 +20,7 @@ type inflow struct {
 	id      recovery.StreamID
 	flow    *recovery.Flow
 	orders  []recovery.Order
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // ends with the stream
 	cancel  context.CancelFunc
 	targets map[partID]*target
 

@@ -27,13 +27,16 @@ func (f *fetch) install(c recovery.Install) {
 		}
 		delete(f.parts, idOf(p))
 	}
+	urgent := f.urgent[c.Shard] // waits for nothing
 	f.wg.Go(func() {
-		select {
-		case f.cores <- struct{}{}:
-		case <-f.ctx.Done():
-			return
+		if !urgent {
+			select {
+			case f.cores <- struct{}{}:
+			case <-f.ctx.Done():
+				return
+			}
+			defer func() { <-f.cores }()
 		}
-		defer func() { <-f.cores }()
 		s, err := f.assemble(c, bufs)
 		switch {
 		case err == nil:

@@ -16,7 +16,7 @@ import (
 type loading struct {
 	t       *Task
 	version shard.Version
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // of the load, which outlives the call
 	cancel  context.CancelCauseFunc
 	entry   *recoveryNote
 
@@ -51,6 +51,10 @@ func (t *Task) Load(v shard.Version, epoch shard.Epoch, done func(error)) {
 		if err := t.Committed(v); err != nil {
 			t.c.cfg.Log.Warn("a saved version could not be taken up and is loaded", "owner", t.o.Owner.String(), "version", int64(v), "error", err)
 		}
+	}
+	if t.ctx.Err() != nil {
+		done(fmt.Errorf("load version %d of %v: %w", v, t.o.Owner, ErrClosed))
+		return
 	}
 	t.giveUp(fmt.Errorf("version %d of %v: %w by a load of version %d", t.newest(), t.o.Owner, ErrSuperseded, v))
 	t.saving = nil
@@ -104,10 +108,9 @@ func (t *Task) begin(v shard.Version, epoch shard.Epoch, done func(error)) {
 	t.table = t.newTable()
 	t.manifest, t.committed = nil, 0
 	t.folds.reset()
-	if !t.spawn(l.run) {
+	if !t.spawn(l.run) { // closed just now
 		l.failed = fmt.Errorf("load version %d of %v: %w", v, t.o.Owner, ErrClosed)
-		l.ready = true
-		l.tell()
+		l.begun()
 	}
 }
 
@@ -117,7 +120,7 @@ func (l *loading) run() {
 	t := l.t
 	fenced := make(chan struct{})
 	t.wg.Go(func() {
-		l.guard(l.epoch)
+		l.guard(l.now())
 		close(fenced)
 	})
 	var m *shard.Manifest
@@ -175,8 +178,12 @@ func (l *loading) place(s *shard.Loaded) {
 		t.call(l.tell)
 		return
 	}
+	l.placed()
+}
+
+func (l *loading) placed() {
 	l.left--
-	t.missing = l.left > 0
+	l.t.missing = l.left > 0
 }
 
 // placeEmpty starts a shard without its state.
@@ -192,8 +199,7 @@ func (l *loading) placeEmpty(r shard.Range) {
 		t.call(l.tell)
 		return
 	}
-	l.left--
-	t.missing = l.left > 0
+	l.placed()
 }
 
 // begun says that the state may be used.
@@ -258,6 +264,13 @@ func (l *loading) startEmpty() {
 	l.signal()
 }
 
+// now is the newest epoch that was asked for.
+func (l *loading) now() shard.Epoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch
+}
+
 // taken gives what changed since the last call.
 func (l *loading) taken() (wanted []shard.Range, empty bool) {
 	l.mu.Lock()
@@ -298,10 +311,7 @@ func (l *loading) guard(epoch shard.Epoch) {
 		err := t.c.ask(ctx, n.Addr, protocol.Fence, protocol.FenceRequest{Owner: t.o.Owner, Epoch: epoch}, nil)
 		switch {
 		case errors.Is(err, ErrFenced):
-			l.mu.Lock()
-			old := epoch < l.epoch // another Load knows better
-			l.mu.Unlock()
-			if !old {
+			if epoch == l.now() { // else another Load knows better
 				l.fail(err)
 			}
 		case err != nil:

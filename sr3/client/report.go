@@ -77,12 +77,10 @@ func (n *notes) saved(s *saving, err error) {
 	}
 	if c.Short > 0 && n.report.Checkpoint.Short == 0 {
 		n.t.c.cfg.Log.Warn("there are fewer hosts than replicas wanted: some shards have fewer copies",
-			"owner", s.frozenOwner(m), "replicas", m.Replicas, "shards", c.Short)
+			"owner", m.Owner.String(), "replicas", m.Replicas, "shards", c.Short)
 	}
 	n.report.Checkpoint, n.report.Failed = c, ""
 }
-
-func (s *saving) frozenOwner(m *shard.Manifest) string { return m.Owner.String() }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
@@ -116,6 +114,7 @@ type recoveryNote struct {
 	began   time.Time
 	fetch   time.Time // the plan was made
 	last    time.Time // the last bytes came
+	over    time.Time // all was installed
 	entry   protocol.Recovery
 	waiting string
 }
@@ -127,6 +126,9 @@ func (n *notes) recovery(v shard.Version) *recoveryNote {
 	e := &recoveryNote{n: n, began: time.Now()}
 	e.entry = protocol.Recovery{AtMillis: n.t.c.cfg.Now().UnixMilli(), Running: true}
 	e.entry.Owner, e.entry.Version = n.t.o.Owner.String(), v
+	if v == 0 {
+		return e // nothing is brought back
+	}
 	n.entries = append(n.entries, e)
 	if len(n.entries) > keptRecoveries {
 		n.entries = slices.Delete(n.entries, 0, 1)
@@ -160,34 +162,29 @@ func (e *recoveryNote) isWaiting() bool {
 	return e.waiting != ""
 }
 
-// progress takes down how far the tracker is.
-func (e *recoveryNote) progress(ev recovery.Event, t *recovery.Tracker, over bool) {
-	now := time.Now()
-	switch ev.(type) {
-	case recovery.Chunk:
-		e.n.mu.Lock()
-		e.last = now
-		e.n.mu.Unlock()
-		return
-	case recovery.Tick, recovery.Installed, recovery.Rejected:
-	default:
-		return
-	}
-	r := t.Report()
+// arrived takes down that bytes came.
+func (e *recoveryNote) arrived() {
 	e.n.mu.Lock()
 	defer e.n.mu.Unlock()
-	place := e.entry.PlaceMS
-	e.entry.Report = r
-	e.entry.PlaceMS = place
+	e.last = time.Now()
+}
+
+// progress takes down how far the tracker is; over tells that all is installed.
+func (e *recoveryNote) progress(r recovery.Report, over bool) {
+	e.n.mu.Lock()
+	defer e.n.mu.Unlock()
+	now := time.Now()
+	r.PlaceMS = e.entry.PlaceMS
 	if !e.last.IsZero() {
-		e.entry.FetchMS = millis(e.last.Sub(e.fetch))
+		r.FetchMS = millis(e.last.Sub(e.fetch))
 	}
+	e.entry.Report = r
+	e.n.changed = true
 	if over {
-		e.entry.RebuildMS = millis(now.Sub(e.fetch)) - e.entry.FetchMS
-		e.entry.ResumeMS = 0
+		e.over = now
+		e.entry.RebuildMS = millis(now.Sub(e.fetch)) - r.FetchMS
 		e.entry.Running = false
 	}
-	e.n.changed = true
 }
 
 // told takes down that the task may go on.
@@ -195,7 +192,11 @@ func (e *recoveryNote) told(err error) {
 	defer e.n.t.c.reportSoon()
 	e.n.mu.Lock()
 	defer e.n.mu.Unlock()
-	e.entry.FirstMS = millis(time.Since(e.began))
+	now := time.Now()
+	e.entry.FirstMS = millis(now.Sub(e.began))
+	if !e.over.IsZero() {
+		e.entry.ResumeMS = millis(now.Sub(e.over))
+	}
 	if e.entry.Shards == 0 || err != nil {
 		e.entry.Running = false
 	}

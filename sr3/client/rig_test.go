@@ -25,7 +25,11 @@ import (
 	"github.com/stormring/stormring/sr3/transport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// Of the nodes' stores: it ends up to a second after Close.
+		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))
+}
 
 const topology = "words-1"
 
@@ -81,17 +85,17 @@ type rig struct {
 }
 
 // newRig starts n nodes, n0 and so on, each on a host of its own.
-func newRig(t testing.TB, n int) *rig {
-	t.Helper()
+func newRig(tb testing.TB, n int) *rig {
+	tb.Helper()
 	log := slog.New(slog.DiscardHandler)
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
 	r := &rig{
-		t: t, dir: t.TempDir(), log: log, records: &records{of: make(map[string]protocol.Record)},
+		t: tb, dir: tb.TempDir(), log: log, records: &records{of: make(map[string]protocol.Record)},
 		nodes: make(map[string]*node.Node), configs: make(map[string]node.Config),
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		for _, name := range slices.Collect(maps.Keys(r.nodes)) {
 			r.kill(name)
 		}
@@ -121,7 +125,9 @@ func (r *rig) start(name string, change func(*node.Config)) *node.Node {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cfg.Addr = n.Addr()
+	if cfg.Advertise == "" {
+		cfg.Addr = n.Addr()
+	}
 	r.configs[name] = cfg
 	r.nodes[name] = n
 	var seeds []ring.Node
@@ -148,13 +154,13 @@ func (r *rig) settle() {
 	eventually(r.t, "all nodes know each other", func() bool {
 		for _, n := range r.nodes {
 			s := n.Status()
-			living := 0
+			living := map[string]bool{s.Node.ID: true}
 			for _, m := range s.Members {
 				if m.Status == ring.Alive.String() {
-					living++
+					living[m.ID] = true
 				}
 			}
-			if !s.Joined || !s.Complete || living != len(r.nodes) {
+			if !s.Joined || !s.Complete || len(living) != len(r.nodes) {
 				return false
 			}
 		}
@@ -163,8 +169,8 @@ func (r *rig) settle() {
 }
 
 // eventually waits until what is asked for is so.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
 	limit := time.NewTimer(20 * time.Second)
 	defer limit.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -173,7 +179,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			t.Fatalf("not in time: %s", what)
+			tb.Fatalf("not in time: %s", what)
 		}
 	}
 }
@@ -253,7 +259,8 @@ func (w *worker) load(v shard.Version) error {
 	w.Load(v, w.epoch, func(err error) { done <- err })
 	err := w.until(done)
 	if err == nil {
-		w.model = maps.Clone(w.saved[v])
+		w.model = make(map[string]string)
+		maps.Copy(w.model, w.saved[v])
 		w.last = v
 	}
 	return err
@@ -269,7 +276,7 @@ func (w *worker) mustLoad(v shard.Version) {
 func (w *worker) save(v shard.Version) error {
 	w.t.Helper()
 	done := make(chan error, 1)
-	w.saved[v] = maps.Clone(w.model)
+	w.saved[v] = clone(w.model)
 	w.Save(v, w.last, w.epoch, func(err error) { done <- err })
 	return w.until(done)
 }
@@ -368,9 +375,15 @@ func (r *rig) heir(w *worker, c *Client, change func(*TaskOptions)) *worker {
 	return h
 }
 
-func isErr(t testing.TB, what string, err, want error) {
-	t.Helper()
+func isErr(tb testing.TB, what string, err, want error) {
+	tb.Helper()
 	if !errors.Is(err, want) {
-		t.Fatalf("%s: %v, want %v", what, err, want)
+		tb.Fatalf("%s: %v, want %v", what, err, want)
 	}
+}
+
+func clone(m map[string]string) map[string]string {
+	c := make(map[string]string, len(m))
+	maps.Copy(c, m)
+	return c
 }

@@ -21,14 +21,13 @@ type survey struct {
 
 	mu       sync.Mutex
 	answered map[shard.NodeID]protocol.HaveAnswer
-	silent   map[shard.NodeID]bool // asked, and did not answer well
-	changed  chan struct{}         // signals an answer
+	changed  chan struct{} // signals an answer
 }
 
 func newSurvey(t *Task, m *shard.Manifest, p *picture) *survey {
 	return &survey{
 		t: t, m: m, picture: p, answered: make(map[shard.NodeID]protocol.HaveAnswer),
-		silent: make(map[shard.NodeID]bool), changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
 	}
 }
 
@@ -45,7 +44,7 @@ func (s *survey) ask(ctx context.Context) {
 	done := make(chan struct{})
 	s.t.wg.Go(func() {
 		defer close(done)
-		s.t.each(s.picture.view.Nodes(), func(n ring.Node) { s.askOne(ctx, n) })
+		s.t.each(s.picture.view.Nodes(), func(n ring.Node) { _, _ = s.askOne(ctx, n) })
 	})
 	all, rest := time.After(surveyFor), time.After(surveyRest)
 	late := false
@@ -74,10 +73,7 @@ func (s *survey) askOne(ctx context.Context, n ring.Node) (protocol.HaveAnswer, 
 	err := s.t.c.ask(ctx, n.Addr, protocol.Have, protocol.VersionRequest{Owner: s.t.o.Owner, Version: s.m.Version}, &a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.silent[shard.NodeID(n.ID)] = true
-	} else {
-		delete(s.silent, shard.NodeID(n.ID))
+	if err == nil {
 		s.answered[shard.NodeID(n.ID)] = a
 	}
 	select {
@@ -93,6 +89,13 @@ func (s *survey) heard(id shard.NodeID) bool {
 	defer s.mu.Unlock()
 	_, ok := s.answered[id]
 	return ok
+}
+
+// forget says that a node's answer is void.
+func (s *survey) forget(id shard.NodeID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.answered, id)
 }
 
 // covered tells whether those who answered have everything.

@@ -14,7 +14,7 @@ import (
 type Task struct {
 	c      *Client
 	o      TaskOptions
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of all that runs in the background; ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	life   sync.Mutex // guards closed

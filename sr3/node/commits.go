@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type commit struct {
 	confirmed time.Duration
 	gone      bool
 	goneSince time.Duration
+	// used is when somebody last wanted to know, heard when others last told.
+	used, heard time.Duration
 }
 
 func (c *commits) init(n *Node) {
@@ -35,17 +38,23 @@ func (c *commits) init(n *Node) {
 	c.every = n.cfg.UpkeepEvery * 3 / 2
 }
 
-// heard takes in that a version is committed.
-func (c *commits) heard(topology string, v shard.Version) {
-	now := c.node.circle.clock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// entry is that of a topology; mu is held.
+func (c *commits) entry(topology string) *commit {
 	t := c.topics[topology]
 	if t == nil {
 		t = &commit{}
 		c.topics[topology] = t
 	}
-	t.known, t.version, t.confirmed = true, max(t.version, v), now
+	return t
+}
+
+// heard takes in that a version is committed.
+func (c *commits) heard(topology string, v shard.Version) {
+	now := c.node.circle.clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.entry(topology)
+	t.known, t.version, t.confirmed, t.heard = true, max(t.version, v), now, now
 }
 
 // hint is like heard for a version that somebody claims; 0 says nothing.
@@ -55,18 +64,20 @@ func (c *commits) hint(topology string, v shard.Version) {
 	}
 }
 
-// of is what is known of a topology.
+// of is what is known of a topology. It is asked for from now on.
 func (c *commits) of(topology string) commit {
+	now := c.node.circle.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.topics[topology]; t != nil {
-		return *t
+	t := c.entry(topology)
+	if t.used == 0 {
+		select {
+		case c.asked <- struct{}{}:
+		default:
+		}
 	}
-	select {
-	case c.asked <- struct{}{}:
-	default:
-	}
-	return commit{}
+	t.used = now
+	return *t
 }
 
 // fresh is for how many rounds of asking a word is good.
@@ -81,7 +92,7 @@ func (c *commits) committed(topology string) upkeep.Committed {
 	}
 }
 
-// run reads the records of all topologies of which anything is here.
+// run reads the records of all topologies that are of interest here.
 func (c *commits) run(ctx context.Context) {
 	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
@@ -118,17 +129,7 @@ func (c *commits) run(ctx context.Context) {
 func (c *commits) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.every)
 	defer cancel()
-	here := make(map[string]bool)
-	for _, o := range c.node.store.Owners() {
-		here[o.Topology] = true
-	}
-	c.mu.Lock()
-	for t := range c.topics {
-		if !here[t] {
-			delete(c.topics, t)
-		}
-	}
-	c.mu.Unlock()
+	here := c.wanted()
 	if len(here) == 0 {
 		return nil
 	}
@@ -136,7 +137,7 @@ func (c *commits) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for t := range here {
+	for _, t := range here {
 		if !slices.Contains(exist, t) {
 			c.missing(t)
 			continue
@@ -145,31 +146,38 @@ func (c *commits) poll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.heard(t, r.Committed)
-		c.there(t)
+		c.read(t, r.Committed)
 	}
 	return nil
 }
 
+// wanted are the topologies that somebody asked for of late; the others are
+// forgotten.
+func (c *commits) wanted() []string {
+	now := c.node.circle.clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.topics, func(_ string, t *commit) bool { return now-max(t.used, t.heard) > 10*c.every })
+	return slices.Collect(maps.Keys(c.topics))
+}
+
+// read takes in what the record of a topology says.
+func (c *commits) read(topology string, v shard.Version) {
+	now := c.node.circle.clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.entry(topology)
+	t.known, t.version, t.confirmed, t.gone = true, max(t.version, v), now, false
+}
+
+// missing takes in that there is no such topology.
 func (c *commits) missing(topology string) {
 	now := c.node.circle.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.topics[topology]
-	if t == nil {
-		t = &commit{}
-		c.topics[topology] = t
-	}
+	t := c.entry(topology)
 	if !t.gone {
 		t.gone, t.goneSince = true, now
 	}
 	t.confirmed = now
-}
-
-func (c *commits) there(topology string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.topics[topology]; t != nil {
-		t.gone = false
-	}
 }

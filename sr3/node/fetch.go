@@ -100,6 +100,8 @@ type serving struct {
 	routes []*route
 	// manifest is nil if it is not here; then the node lacks all its own parts.
 	manifest *shard.Manifest
+	// bases are the owner's that are here, among them those folded of chains.
+	bases map[shard.ObjectID]shard.Ref
 
 	// children are the streams from behind, by index in Flow.From; nil if nothing
 	// of one is needed.
@@ -179,6 +181,7 @@ func (t *serving) begin(ctx context.Context, s *transport.Stream, head []byte) e
 		t.node.log.Debug("a fetch of a version that is not here", "owner", t.header.Owner, "version", t.header.Version, "err", err)
 		t.manifest = nil
 	}
+	t.bases = t.node.bases(t.header.Owner)
 	t.children = t.makeChildren()
 	return nil
 }
@@ -188,7 +191,11 @@ func (t *serving) needs() []shard.Ref {
 	var refs []shard.Ref
 	for _, r := range t.routes {
 		for _, p := range r.own {
-			refs = append(refs, t.chain(p)...)
+			chain := t.chain(p)
+			refs = append(refs, chain...)
+			if p.First == 0 && len(chain) > 1 {
+				refs = append(refs, shorten(t.bases, chain)[0])
+			}
 		}
 	}
 	return refs

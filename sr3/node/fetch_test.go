@@ -28,8 +28,9 @@ func TestRecoverInEveryMode(t *testing.T) {
 				n = 150
 			}
 			k.write(rng, n, 4000)
-			k.save(v + 1)
+			k.prepare(v + 1)
 		}
+		whole.commit(v + 1)
 	}
 	for _, k := range []*task{whole, scattered} {
 		m, err := r.any().askManifest(t.Context(), shard.NodeID(nodesOf(k.last, r.view())[0]), k.owner, 4)
@@ -55,7 +56,7 @@ func TestRecoverInEveryMode(t *testing.T) {
 func TestLeafOrders(t *testing.T) {
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
-	k.write(rand.New(rand.NewPCG(1, 2)), 3000, 3000)
+	k.write(rand.New(rand.NewPCG(1, 2)), 6000, 6000)
 	m := k.save(1)
 	if len(m.Shards) < 8 {
 		t.Fatalf("%d shards are too few for this test", len(m.Shards))

@@ -140,6 +140,8 @@ func (n *Node) answer(ctx context.Context, method byte, request []byte) ([]byte,
 		return ask(ctx, request, n.offered)
 	case protocol.Vouch:
 		return ask(ctx, request, n.vouch)
+	case protocol.Hello:
+		return ask(ctx, request, n.hello)
 	case protocol.GetRecord:
 		return ask(ctx, request, n.getRecord)
 	case protocol.SwapRecord:
@@ -247,11 +249,8 @@ func (n *Node) have(ctx context.Context, q protocol.VersionRequest) (protocol.Ha
 			folded = n.bases(q.Owner)
 		}
 		// A base that was folded of the chain's beginning stands for it.
-		for until := len(chain); until > 1; until-- {
-			if _, ok := folded[foldOf(chain[:until])]; ok {
-				a.Spans = append(a.Spans, protocol.Span{Shard: i, First: 0, Until: until})
-				break
-			}
+		if short := shorten(folded, chain); len(short) < len(chain) {
+			a.Spans = append(a.Spans, protocol.Span{Shard: i, First: 0, Until: len(chain) - len(short) + 1})
 		}
 	}
 	return a, nil

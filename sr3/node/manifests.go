@@ -69,3 +69,14 @@ func (n *Node) bases(o shard.Owner) map[shard.ObjectID]shard.Ref {
 	}
 	return out
 }
+
+// shorten puts the base that was folded of the longest beginning of a chain, if one
+// is among the bases, in that beginning's place.
+func shorten(bases map[shard.ObjectID]shard.Ref, chain []shard.Ref) []shard.Ref {
+	for until := len(chain); until > 1; until-- {
+		if base, ok := bases[foldOf(chain[:until])]; ok {
+			return append([]shard.Ref{base}, chain[until:]...)
+		}
+	}
+	return chain
+}

@@ -69,8 +69,10 @@ func (n *Node) fold(ctx context.Context, q protocol.Refs) (shard.Ref, error) {
 // foldChain makes one base of a chain that is here and keeps it beside it. Every
 // holder makes the same of it.
 func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, error) {
-	if ref, ok := n.folded(chain, 0); ok {
-		return ref, nil
+	want := foldOf(chain)
+	chain = shorten(n.bases(want.Owner), chain)
+	if len(chain) == 1 && chain[0].ObjectID == want && n.store.Has(chain[0]) {
+		return chain[0], nil
 	}
 	release := n.store.Hold(chain...)
 	defer release()

@@ -14,14 +14,11 @@ import (
 
 // serveObject serves FetchObject.
 func (n *Node) serveObject(ctx context.Context, s *transport.Stream, header []byte) error {
-	var ref shard.Ref
-	if err := protocol.Decode(header, &ref); err != nil {
+	ref, err := protocol.DecodeRef(header)
+	if err != nil {
 		return invalid(err)
 	}
 	w := n.weight(ref.Stored)
-	if ref.Stored < 0 {
-		return invalid(fmt.Errorf("an object of %d bytes", ref.Stored))
-	}
 	if err := n.reading.Acquire(ctx, w); err != nil {
 		return err
 	}
@@ -40,7 +37,11 @@ func (n *Node) fetchObject(ctx context.Context, ref shard.Ref, from shard.NodeID
 		return nil, fmt.Errorf("fetch %v from %s: it is not on the ring", ref.ObjectID, from)
 	}
 	ref.Holders = nil
-	s, err := n.end.Open(ctx, addr, protocol.FetchObject, protocol.Encode(ref))
+	head, err := protocol.EncodeRef(ref)
+	if err != nil {
+		return nil, err
+	}
+	s, err := n.end.Open(ctx, addr, protocol.FetchObject, head)
 	if err != nil {
 		return nil, fmt.Errorf("fetch %v from %s: %w", ref.ObjectID, from, err)
 	}

@@ -92,33 +92,26 @@ func (t *serving) load(ctx context.Context, r *route, p recovery.Part) loaded {
 		l.err = fmt.Errorf("part %v of %v version %d: %w", spanOf(p), t.header.Owner, t.header.Version, store.ErrNotFound)
 		return l
 	}
-	if ref, ok := t.node.folded(chain, p.First); ok {
-		if t.read(ctx, &l, ref); l.err == nil || ctx.Err() != nil {
-			return l
+	if p.First == 0 {
+		if short := shorten(t.bases, chain); len(short) < len(chain) {
+			if t.get(ctx, &l, short); l.err == nil || ctx.Err() != nil {
+				return l
+			}
+			t.node.reading.Release(l.weight) // what was folded is damaged
+			l.weight, l.err = 0, nil
 		}
-		t.node.reading.Release(l.weight)
-		l.weight, l.err = 0, nil
 	}
-	if len(chain) == 1 {
-		t.read(ctx, &l, chain[0])
-		return l
-	}
-	t.fold(ctx, &l, chain, r.join == nil)
+	t.get(ctx, &l, chain)
 	return l
 }
 
-// folded is the base that was folded of a chain's beginning before, if it is here.
-func (n *Node) folded(chain []shard.Ref, first int) (shard.Ref, bool) {
-	if first > 0 || len(chain) < 2 {
-		return shard.Ref{}, false
+// get reads a run of objects as one part.
+func (t *serving) get(ctx context.Context, l *loaded, chain []shard.Ref) {
+	if len(chain) == 1 {
+		t.read(ctx, l, chain[0])
+		return
 	}
-	want := foldOf(chain)
-	for _, r := range n.store.Objects(want.Owner) {
-		if r.ObjectID == want {
-			return r, true
-		}
-	}
-	return shard.Ref{}, false
+	t.fold(ctx, l, chain, l.route.join == nil)
 }
 
 // read reads one object.

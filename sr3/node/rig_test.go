@@ -242,15 +242,10 @@ func (r *rig) putObjects(n *Node, h protocol.PutHeader, refs []shard.Ref, stored
 	}
 	defer s.Close()
 	for _, ref := range refs {
-		messages, err := protocol.PutMessages(ref, stored[ref.ObjectID])
+		err := protocol.Put(func(m []byte) error { return s.Send(ctx, m) }, ref, stored[ref.ObjectID])
 		if err != nil {
-			return err
-		}
-		for m := range messages {
-			if err := s.Send(ctx, m); err != nil {
-				_, recv := s.Recv(ctx) // the reason
-				return cmpErr(recv, err)
-			}
+			_, recv := s.Recv(ctx) // the reason
+			return cmpErr(recv, err)
 		}
 	}
 	if err := s.CloseSend(); err != nil {

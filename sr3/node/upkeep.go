@@ -26,13 +26,15 @@ type upkeeper struct {
 	woken chan struct{}
 	pace  *pace
 
-	mu      sync.Mutex // guards keeper
+	mu      sync.Mutex // guards the rest
 	keeper  *upkeep.Keeper
 	trouble string // the last action that failed, logged once
+	greeted map[shard.NodeID]bool
 }
 
 func (u *upkeeper) init(n *Node) error {
 	u.node, u.woken, u.pace = n, make(chan struct{}, 1), newPace(n.cfg.RepairRate)
+	u.greeted = make(map[shard.NodeID]bool)
 	c := upkeep.Default()
 	every := n.cfg.UpkeepEvery
 	c.Grace, c.RepairDelay = n.cfg.Grace, n.cfg.RepairDelay
@@ -75,10 +77,45 @@ func (u *upkeeper) run(ctx context.Context) {
 		case <-u.woken:
 		case <-u.node.circle.turned:
 		}
+		u.greet(ctx, &jobs)
 		for _, a := range u.decide() {
 			u.do(ctx, &jobs, a)
 		}
 	}
+}
+
+// greet says once to every node that this one has started: the ring does not tell
+// others of a node that was away for a moment only, but its disk may be another.
+func (u *upkeeper) greet(ctx context.Context, jobs *errgroup.Group) {
+	if !u.node.circle.now.Load().joined {
+		return
+	}
+	for id := range u.node.circle.now.Load().addrs {
+		u.mu.Lock()
+		known := u.greeted[id]
+		u.greeted[id] = true
+		u.mu.Unlock()
+		if known || id == u.node.id {
+			continue
+		}
+		jobs.Go(func() error {
+			var done nothing
+			err := u.node.call(ctx, id, protocol.Hello, protocol.HelloRequest{From: u.node.id}, &done)
+			if err != nil {
+				u.mu.Lock()
+				delete(u.greeted, id) // once more with the next look
+				u.mu.Unlock()
+			}
+			u.note(ctx, err)
+			return nil
+		})
+	}
+}
+
+// hello serves Hello.
+func (n *Node) hello(_ context.Context, q protocol.HelloRequest) (nothing, error) {
+	n.upkeep.joined(q.From)
+	return nothing{}, nil
 }
 
 // decide takes stock and asks what to do.

@@ -39,6 +39,9 @@ const (
 	// Vouch asks a node to keep what it has of an owner, on behalf of one that would
 	// let its own copies go: VouchRequest, VouchAnswer.
 	Vouch
+	// Hello tells that a node has started, perhaps without what it had: HelloRequest,
+	// nothing. It is offered what it should have.
+	Hello
 )
 
 // The methods of people and their tools:
@@ -143,6 +146,11 @@ type Refs struct {
 // HaveObjectsAnswer has one answer for each of Refs.
 type HaveObjectsAnswer struct {
 	Have []bool `json:"have"`
+}
+
+// HelloRequest says who has started.
+type HelloRequest struct {
+	From shard.NodeID `json:"from"`
 }
 
 // VouchRequest asks for objects, and for the manifest of Version if that is not 0.

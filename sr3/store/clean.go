@@ -12,14 +12,14 @@ import (
 // waits and the memory table, which must be rewritten for it, is rather empty; or
 // if there is twice as much as there should be.
 func (s *Store) cleanIf() {
-	if s.trouble != nil || !s.index.dirty(s.o.cleaning) {
+	if s.trouble != nil || !s.index.dirty(s.o.tuning) {
 		return
 	}
-	quiet := len(s.queue) == 0 && s.w.inMemory < writeBuffer/2
-	if c := s.o.cleaning; !quiet && s.index.dead < 2*max(c.leastDead, s.index.live/3) {
+	quiet := len(s.queue) == 0 && s.w.inMemory < int64(s.o.tuning.writeBuffer/2)
+	if c := s.o.tuning; !quiet && s.index.dead < 2*max(c.leastDead, s.index.live/3) {
 		return
 	}
-	if err := s.clean(s.index.stretch(s.o.cleaning.stretch)); err != nil {
+	if err := s.clean(s.index.stretch(s.o.tuning.stretch)); err != nil {
 		s.setTrouble(err)
 	}
 }

@@ -16,9 +16,9 @@ func TestCleaning(t *testing.T) {
 	d := newDisk()
 	var written int64
 	d.set(1<<40, nil)
-	s := open(t, Options{Storage: counting{d, &written}, cleaning: cleaning{leastDead: 32 << 20, mostRecords: 1 << 16, stretch: 32 << 20}})
+	s := open(t, Options{Storage: counting{d, &written}, tuning: tuning{writeBuffer: 1 << 20, leastDead: 2 << 20, mostRecords: 1 << 16, stretch: 2 << 20}})
 	ctx := t.Context()
-	const size = 256 << 10
+	const size = 16 << 10
 	var given, kept int64
 	for v := range shard.Version(400) {
 		it := base(t, int(v)%8, v, size)
@@ -36,10 +36,10 @@ func TestCleaning(t *testing.T) {
 	}
 	ok(t, s.Put(ctx, base(t, 0, 1000, 40)))
 	ok(t, s.Close())
-	if most := kept + 2*(32<<20) + 2*writeBuffer; d.used > most {
+	if most := kept + 2*(2<<20) + 2<<20; d.used > most {
 		t.Errorf("%d bytes are on disk for %d, more than %d", d.used, kept, most)
 	}
-	t.Logf("given %d MiB, kept %d, on disk %d, written %d", given>>20, kept>>20, d.used>>20, written>>20)
+	t.Logf("given %d KiB, kept %d, on disk %d, written %d", given>>10, kept>>10, d.used>>10, written>>10)
 	if written > given*3 {
 		t.Errorf("%d bytes were written for %d", written, given)
 	}

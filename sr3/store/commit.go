@@ -12,12 +12,11 @@ import (
 	"github.com/stormring/stormring/sr3/shard"
 )
 
-const (
-	// queueLength is how many requests wait; their bytes are with their callers.
-	queueLength = 128
-	// batchBytes is about how much goes into one batch, and into memory at once.
-	batchBytes = 4 << 20
-)
+// queueLength is how many requests wait; their bytes are with their callers.
+const queueLength = 128
+
+// batchBytes is about how much goes into one batch, and into memory at once.
+func (s *Store) batchBytes() int { return s.o.tuning.writeBuffer / 4 }
 
 // operation is what a request wants. stage looks at the index and at what else
 // is in the batch, and then adds all of its changes or fails.
@@ -25,7 +24,8 @@ type operation interface {
 	stage(st *stage) error
 	// bytes is about how much it writes.
 	bytes() int64
-	// deletes tells whether it takes away; such a one starts a batch.
+	// deletes tells whether it takes away; such ones come in batches of their own,
+	// since stages of others do not look at what is gone.
 	deletes() bool
 }
 
@@ -95,7 +95,7 @@ func (s *Store) gather(first *request) (batch []*request, left *request) {
 	var bytes int64
 	for r := first; r != nil; {
 		if r.state.CompareAndSwap(waiting, taken) || r == first && r.state.Load() == taken {
-			if len(batch) > 0 && (bytes+r.bytes() > batchBytes || r.deletes()) {
+			if len(batch) > 0 && (bytes+r.bytes() > int64(s.batchBytes()) || r.deletes() != batch[0].deletes()) {
 				return batch, r
 			}
 			batch = append(batch, r)
@@ -123,9 +123,9 @@ func (s *Store) refuseAll() {
 	}
 }
 
-// commit does what the requests want, as far as they may, and tells them. If
-// the write fails it opens the database again, where that may help, and tries
-// once more.
+// commit does what the requests want, as far as they may, and tells them. In
+// trouble it first tries to open the database again, after which they are looked at
+// anew. What needs no writing succeeds in any case.
 func (s *Store) commit(batch []*request) {
 	var st *stage
 	for attempt := range 2 {
@@ -237,7 +237,7 @@ func (s *Store) write(st *stage) error {
 		err := s.db.ldb.Write(b, &opt.WriteOptions{Sync: true})
 		b.Reset()
 		s.w.journaled += int64(size)
-		if s.w.inMemory += int64(size); s.w.inMemory > writeBuffer {
+		if s.w.inMemory += int64(size); s.w.inMemory > int64(s.o.tuning.writeBuffer) {
 			s.w.inMemory = int64(size)
 		}
 		size = 0
@@ -247,7 +247,7 @@ func (s *Store) write(st *stage) error {
 	for _, p := range st.records {
 		for i := range p.chunks() {
 			c := p.payload[i*chunkSize : min((i+1)*chunkSize, len(p.payload))]
-			if size+len(c) > 2*batchBytes {
+			if size+len(c) > 2*s.batchBytes() {
 				if err := flush(); err != nil {
 					return err
 				}

@@ -1,28 +1,27 @@
 package store
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"syscall"
 	"time"
 
 	"github.com/syndtr/goleveldb/leveldb"
+	"github.com/syndtr/goleveldb/leveldb/iterator"
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/syndtr/goleveldb/leveldb/storage"
 	"github.com/syndtr/goleveldb/leveldb/util"
 )
 
-// writeBuffer is the size in bytes of a memory table; up to three are in memory.
-const writeBuffer = 16 << 20
-
 // settings are those of goleveldb, see the package comment. A block is a record's
 // part, since a part is larger than BlockSize; a cache of them would copy
 // what the page cache has. Nothing is strict about tables and journals: what is
 // damaged is left out, and the record that misses it is dropped by its checksum.
-func settings() *opt.Options {
+func (f *files) settings() *opt.Options {
 	return &opt.Options{
 		BlockSize:                    1,
 		BlockRestartInterval:         1,
@@ -30,8 +29,8 @@ func settings() *opt.Options {
 		DisableBlockCache:            true,
 		DisableLargeBatchTransaction: true, // a failed one keeps its lock for ever
 		NoWriteMerge:                 true,
-		WriteBuffer:                  writeBuffer,
-		CompactionTableSize:          writeBuffer,
+		WriteBuffer:                  f.writeBuffer,
+		CompactionTableSize:          f.writeBuffer,
 		CompactionTotalSize:          1 << 50, // level 1 holds everything
 		IteratorSamplingRate:         1 << 40, // reading must not start compaction
 		OpenFilesCacheCapacity:       256,
@@ -46,6 +45,8 @@ type files struct {
 	now  func() time.Time
 	stor storage.Storage
 	lent bool
+	// writeBuffer is goleveldb's.
+	writeBuffer int
 	// readOnly: the folder was opened so, since nothing can be written in it.
 	readOnly bool
 }
@@ -87,7 +88,7 @@ func (f *files) database() (db *database, trouble, err error) {
 		return db, trouble, err
 	}
 	f.log.Warn("store is damaged; recovering what can be read", "dir", f.dir, "err", err)
-	ldb, err := leveldb.Recover(f.stor, settings())
+	ldb, err := leveldb.Recover(f.stor, f.settings())
 	if err == nil {
 		f.log.Warn("store is recovered; records that are missing parts will be dropped when they are read", "dir", f.dir)
 		return &database{ldb: ldb}, nil, nil
@@ -103,7 +104,7 @@ func (f *files) database() (db *database, trouble, err error) {
 
 func (f *files) openOnce() (db *database, trouble, err error) {
 	if !f.readOnly {
-		ldb, err := leveldb.Open(f.stor, settings())
+		ldb, err := leveldb.Open(f.stor, f.settings())
 		if err == nil {
 			return &database{ldb: ldb}, nil, nil
 		}
@@ -114,7 +115,7 @@ func (f *files) openOnce() (db *database, trouble, err error) {
 	} else {
 		trouble = syscall.EROFS
 	}
-	o := settings()
+	o := f.settings()
 	o.ReadOnly = true
 	ldb, err := leveldb.Open(f.stor, o)
 	if err != nil {
@@ -155,52 +156,73 @@ func (d *database) close() error {
 	return d.ldb.Close()
 }
 
+// mostUnreadable is how many heads in a row may be beyond reading before the whole
+// disk is thought to be.
+const mostUnreadable = 100
+
 // load builds the index from the heads of all records. If repair is true,
 // chunks without a head at the end, of a write that was cut off, are removed.
 func (d *database) load(log *slog.Logger, repair bool) (*index, error) {
 	x := newIndex()
+	damaged, unreadable := 0, 0
 	it := d.ldb.NewIterator(nil, nil)
-	defer it.Release()
-	damaged := 0
+	defer func() { it.Release() }()
 	// Numbers mostly follow each other, and seeking a head does not read chunks.
-	for ok := it.Seek(key(1, headPart)); ok; {
-		number, part, good := parseKey(it.Key())
-		if !good {
-			return nil, fmt.Errorf("a key %x that is none of ours: this is not a store, or one of a newer version", it.Key())
-		}
-		if part != headPart {
-			want := key(number, headPart)
-			if ok = it.Seek(want); !ok || !bytes.Equal(it.Key(), want) {
-				continue
-			}
-		}
-		h, err := decodeHead(it.Value())
+	for next := uint64(1); ; next++ {
+		h, number, err := seekHead(it, next)
 		switch {
 		case err == nil:
 			x.add(&record{number: number, head: h})
+			next, unreadable = number, 0
+		case errors.Is(err, io.EOF):
+			if damaged > 0 {
+				log.Warn("heads of records are damaged; what they were is fetched again from other holders", "records", damaged)
+			}
+			return x, d.findEnd(it, x.last(), repair)
 		case errors.Is(err, ErrDamaged):
 			damaged++
+			next = number
+		case corrupted(err) && unreadable < mostUnreadable:
+			damaged++
+			unreadable++
+			it.Release()
+			it = d.ldb.NewIterator(nil, nil)
 		default:
-			return nil, err
-		}
-		ok = it.Seek(key(number+1, headPart))
-	}
-	if err := it.Error(); err != nil {
-		return nil, fmt.Errorf("read the records' heads: %w", err)
-	}
-	if damaged > 0 {
-		log.Warn("heads of records are damaged; what they were is fetched again from other holders", "records", damaged)
-	}
-	d.last = x.last()
-	if it.Last() {
-		if number, _, ok := parseKey(it.Key()); ok && number > d.last {
-			d.last = number
-			if repair {
-				return x, d.cutOff(x.last() + 1)
-			}
+			return nil, fmt.Errorf("read the records' heads: %w", err)
 		}
 	}
-	return x, nil
+}
+
+// seekHead gives the first head from a number on, io.EOF if there is none. If the
+// head is damaged it gives its number.
+func seekHead(it iterator.Iterator, from uint64) (head, uint64, error) {
+	for found := it.Seek(key(from, headPart)); found; {
+		number, part, good := parseKey(it.Key())
+		if !good {
+			return head{}, 0, fmt.Errorf("a key %x that is none of ours: this is not a store, or one of a newer version", it.Key())
+		}
+		if part == headPart {
+			h, err := decodeHead(it.Value())
+			return h, number, err
+		}
+		found = it.Seek(key(number, headPart))
+	}
+	return head{}, 0, cmp.Or(it.Error(), io.EOF)
+}
+
+// findEnd finds the last number that is in use, whether it has a head or not.
+func (d *database) findEnd(it iterator.Iterator, last uint64, repair bool) error {
+	d.last = last
+	if !it.Last() {
+		return it.Error()
+	}
+	if number, _, ok := parseKey(it.Key()); ok && number > last {
+		d.last = number
+		if repair {
+			return d.cutOff(last + 1)
+		}
+	}
+	return nil
 }
 
 // cutOff removes the parts from a number on.

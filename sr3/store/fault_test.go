@@ -22,76 +22,31 @@ import (
 	"github.com/stormring/stormring/sr3/shard"
 )
 
-// A power cut at any moment: what was acknowledged is there, and nothing else
-// than what was given.
+// A power cut at any moment: what was acknowledged is there, what was deleted is
+// not, and nothing else than what was given.
 func TestCrash(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		d := newDisk()
-		s := open(t, Options{Storage: d, cleaning: cleaning{leastDead: 4 << 20, mostRecords: 50, stretch: 2 << 20}})
-		var mu sync.Mutex
-		acked, dropped, gone := make(map[shard.ObjectID]Item), make(map[shard.ObjectID]bool), make(map[shard.ObjectID]bool)
-		given := make(map[shard.ObjectID]Item)
+		s := open(t, Options{Storage: d, tuning: tuning{writeBuffer: 1 << 20, leastDead: 1 << 20, mostRecords: 50, stretch: 512 << 10}})
+		l := ledger{given: make(map[shard.ObjectID]Item), must: make(map[shard.ObjectID]bool), gone: make(map[shard.ObjectID]bool)}
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
 		for c := range 3 {
 			wg.Go(func() {
-				for v := shard.Version(1); ; v++ {
+				for v := range shard.Version(40) {
 					select {
 					case <-stop:
 						return
 					default:
-					}
-					it := base(t, c, v, []int{100, 300 << 10, 9 << 20}[int(v)%3])
-					mu.Lock()
-					given[it.Ref.ObjectID] = it
-					mu.Unlock()
-					if err := s.Put(context.Background(), it); err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					acked[it.Ref.ObjectID] = it
-					if v%4 != 0 {
-						dropped[it.Ref.ObjectID] = true
-					}
-					mu.Unlock()
-					if v%4 != 0 {
-						if err := s.Delete(context.Background(), it.Ref); err != nil {
-							t.Error(err)
-						}
-						mu.Lock()
-						gone[it.Ref.ObjectID] = true
-						mu.Unlock()
+						l.write(t, s, base(t, c, v+1, []int{100, 300 << 10, 100, 1 << 20}[int(v)%4]), v%5 == 0)
 					}
 				}
 			})
 		}
 		for range 3 {
 			<-time.After(time.Duration(r.IntN(20)) * time.Millisecond)
-			mu.Lock()
-			want, deleted := make(map[shard.ObjectID]Item), maps.Clone(gone)
-			for id, it := range acked {
-				if !dropped[id] {
-					want[id] = it
-				}
-			}
-			c := d.crash(r)
-			mu.Unlock()
-			after := open(t, Options{Storage: c})
-			for _, it := range want {
-				get(t, after, it)
-			}
-			mu.Lock()
-			for _, ref := range after.Objects(testOwner) {
-				if deleted[ref.ObjectID] {
-					t.Errorf("%v is back", ref.ObjectID)
-				}
-				get(t, after, given[ref.ObjectID])
-			}
-			mu.Unlock()
-			ok(t, after.Put(context.Background(), base(t, 9, 9, 1<<20)))
-			get(t, after, base(t, 9, 9, 1<<20))
-			ok(t, after.Close())
+			l.crash(t, d, r)
 		}
 		close(stop)
 		wg.Wait()
@@ -100,6 +55,56 @@ func TestCrash(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
+}
+
+// ledger knows what was given to a store, and what must be there or not.
+type ledger struct {
+	mu         sync.Mutex
+	given      map[shard.ObjectID]Item
+	must, gone map[shard.ObjectID]bool
+}
+
+func (l *ledger) set(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+func (l *ledger) write(t *testing.T, s *Store, it Item, keep bool) {
+	id := it.Ref.ObjectID
+	l.set(func() { l.given[id] = it })
+	if err := s.Put(context.Background(), it); err != nil {
+		t.Error(err)
+	}
+	if keep {
+		l.set(func() { l.must[id] = true })
+		return
+	}
+	if err := s.Delete(context.Background(), it.Ref); err != nil {
+		t.Error(err)
+	}
+	l.set(func() { l.gone[id] = true })
+}
+
+// crash looks at what a power cut now would leave.
+func (l *ledger) crash(t *testing.T, d *disk, r *rand.Rand) {
+	l.mu.Lock()
+	must, gone, c := maps.Clone(l.must), maps.Clone(l.gone), d.crash(r)
+	given := maps.Clone(l.given)
+	l.mu.Unlock()
+	s := open(t, Options{Storage: c})
+	for id := range must {
+		get(t, s, given[id])
+	}
+	for _, ref := range s.Objects(testOwner) {
+		if gone[ref.ObjectID] {
+			t.Errorf("%v is back", ref.ObjectID)
+		}
+		get(t, s, given[ref.ObjectID])
+	}
+	ok(t, s.Put(context.Background(), base(t, 9, 9, 1<<20)))
+	get(t, s, base(t, 9, 9, 1<<20))
+	ok(t, s.Close())
 }
 
 // Whatever fails, for whatever reason: the error says why, reading goes on, and
@@ -120,7 +125,7 @@ func TestTrouble(t *testing.T) {
 		says string
 	}{
 		"full":            {room: 1, want: ErrFull, says: "free space"},
-		"full soon":       {room: 6 << 20, want: ErrFull, says: "no space left"},
+		"full soon":       {room: 600 << 10, want: ErrFull, says: "no space left"},
 		"quota":           {fail: fails(syscall.EDQUOT, "write"), want: ErrFull, says: "quota"},
 		"read-only":       {fail: fails(syscall.EROFS, "write", "create", "meta", "sync"), want: ErrFull, says: "make that directory writable"},
 		"no permission":   {fail: fails(syscall.EACCES, "create"), want: nil},
@@ -132,9 +137,9 @@ func TestTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDisk()
 			cl := &clock{time.Unix(1000, 0)}
-			s := open(t, Options{Storage: d, Now: cl.now})
+			s := open(t, Options{Storage: d, Now: cl.now, tuning: tuning{writeBuffer: 1 << 20, leastDead: 1 << 20, mostRecords: 50, stretch: 1 << 20}})
 			ctx := t.Context()
-			a := base(t, 0, 1, 5<<20)
+			a := base(t, 0, 1, 300<<10)
 			ok(t, s.Put(ctx, a))
 			room := int64(1 << 40)
 			if c.room > 0 {
@@ -143,7 +148,7 @@ func TestTrouble(t *testing.T) {
 			d.set(room, c.fail)
 			var lost []Item
 			for v := range shard.Version(6) {
-				it := base(t, 1, v, 3<<20)
+				it := base(t, 1, v, 200<<10)
 				if err := s.Put(ctx, it); err != nil {
 					if c.want != nil {
 						is(t, err, c.want, c.says, "in memory")

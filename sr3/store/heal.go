@@ -53,7 +53,7 @@ func (s *Store) reopen(bytes int64) error {
 	if s.files.readOnly || s.files.stor == nil {
 		return s.reopenFolder()
 	}
-	if err := s.files.tryRoom(min(s.w.journaled, 2*writeBuffer) + bytes + roomToSpare); err != nil {
+	if err := s.files.tryRoom(min(s.w.journaled, int64(2*s.o.tuning.writeBuffer)) + bytes + roomToSpare); err != nil {
 		return err
 	}
 	s.dbMu.Lock()

@@ -25,10 +25,10 @@ var testOwner = shard.Owner{Topology: "words-1-1700000000", Component: "count", 
 func object(tb testing.TB, o shard.Owner, i int, v shard.Version, e shard.Epoch, k shard.Kind, n int) Item {
 	tb.Helper()
 	b := make([]byte, n)
-	src := rand.NewPCG(uint64(i), uint64(v)<<32|uint64(e))
-	for j := 32; j+8 <= n; j += 8 {
-		binary.LittleEndian.PutUint64(b[j:], src.Uint64())
-	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(i))
+	binary.LittleEndian.PutUint64(seed[8:], uint64(v)<<32|uint64(e))
+	_, _ = rand.NewChaCha8(seed).Read(b[32:])
 	slots := shard.RangeOf(i, shard.MaxShards)
 	copy(b, "SR3o\x01")
 	b[5] = byte(k)

@@ -25,7 +25,7 @@ type model struct {
 
 func (m *model) open(tb testing.TB) {
 	tb.Helper()
-	m.s = open(tb, Options{Storage: m.d, cleaning: cleaning{leastDead: 1 << 10, mostRecords: 3, stretch: 4 << 10}})
+	m.s = open(tb, Options{Storage: m.d, tuning: tuning{writeBuffer: 128 << 10, leastDead: 1 << 10, mostRecords: 3, stretch: 4 << 10}})
 }
 
 func (m *model) expect(t *rapid.T, err error, want error) bool {
@@ -35,15 +35,17 @@ func (m *model) expect(t *rapid.T, err error, want error) bool {
 	return err == nil
 }
 
-func (m *model) item(t *rapid.T, tb testing.TB) Item {
+func (m *model) item(tb testing.TB, t *rapid.T) Item {
+	tb.Helper()
 	o := rapid.SampledFrom(m.owners).Draw(t, "owner")
 	v := shard.Version(rapid.IntRange(1, 3).Draw(t, "version"))
 	e := shard.Epoch(rapid.IntRange(1, 3).Draw(t, "epoch"))
-	return object(tb, o, rapid.IntRange(0, 2).Draw(t, "shard"), v, e, shard.Base, rapid.SampledFrom([]int{32, 40, 50, 60, 300, 700, 900, chunkSize + 5}).Draw(t, "bytes"))
+	return object(tb, o, rapid.IntRange(0, 2).Draw(t, "shard"), v, e, shard.Base, rapid.SampledFrom([]int{32, 40, 50, 60, 300, 700, 20 << 10, 900}).Draw(t, "bytes"))
 }
 
-func (m *model) put(t *rapid.T, tb testing.TB) {
-	it := m.item(t, tb)
+func (m *model) put(tb testing.TB, t *rapid.T) {
+	tb.Helper()
+	it := m.item(tb, t)
 	var want error
 	have, here := m.objects[it.Ref.ObjectID]
 	switch {
@@ -148,8 +150,8 @@ func TestModel(t *testing.T) {
 		defer func() { _ = m.s.Close() }()
 		ctx := context.Background()
 		rt.Repeat(map[string]func(*rapid.T){
-			"put":      func(rt *rapid.T) { m.put(rt, t) },
-			"put more": func(rt *rapid.T) { m.put(rt, t) },
+			"put":      func(rt *rapid.T) { m.put(t, rt) },
+			"put more": func(rt *rapid.T) { m.put(t, rt) },
 			"manifest": func(rt *rapid.T) {
 				mf := manifest(shard.Version(rapid.IntRange(1, 3).Draw(rt, "version")), shard.Epoch(rapid.IntRange(1, 3).Draw(rt, "epoch")))
 				k := manifestKey{testOwner, mf.Version}
@@ -176,7 +178,7 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"delete": func(rt *rapid.T) {
-				it := m.item(rt, t)
+				it := m.item(t, rt)
 				m.expect(rt, m.s.Delete(ctx, it.Ref), nil)
 				if have, here := m.objects[it.Ref.ObjectID]; here && have.Ref.Checksum == it.Ref.Checksum {
 					m.remove(it.Ref.ObjectID)
@@ -193,18 +195,18 @@ func TestModel(t *testing.T) {
 				m.dropOwner(o)
 			},
 			"hold": func(rt *rapid.T) {
-				it := m.item(rt, t)
+				it := m.item(t, rt)
 				m.held[it.Ref.ObjectID] = append(m.held[it.Ref.ObjectID], m.s.Hold(it.Ref))
 			},
 			"release": func(rt *rapid.T) {
-				it := m.item(rt, t)
+				it := m.item(t, rt)
 				if len(m.held[it.Ref.ObjectID]) > 0 {
 					m.release(it.Ref.ObjectID)
 				}
 			},
 			"reopen": func(rt *rapid.T) {
 				for id, h := range m.held {
-					for range len(h) {
+					for range h {
 						m.release(id)
 					}
 				}

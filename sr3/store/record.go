@@ -15,8 +15,7 @@ import (
 //
 //	0  format version
 //	1  what
-//	2  fields, see appendHead; numbers are varints, strings have their length before
-//	   them
+//	2  fields, see encode; numbers are varints, strings have their length before them
 //	-8 xxhash64 of all before, little endian
 const (
 	keySize    = 13

@@ -41,8 +41,7 @@ func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64, damaged func(sh
 	return nil
 }
 
-// scrub reads one record. Between chunks it lets go of the database, so that
-// it holds up nothing.
+// scrub reads one record, after the pause that is due.
 func (s *Store) scrub(ctx context.Context, p *pacer, r *record) error {
 	sum := xxhash.New()
 	if err := p.wait(ctx, r.stored); err != nil {

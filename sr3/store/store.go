@@ -36,8 +36,8 @@ type Options struct {
 	// The store does not close it.
 	Storage storage.Storage
 
-	// cleaning is when and how much to clean; tests make it small.
-	cleaning cleaning
+	// tuning has the sizes; tests make them small.
+	tuning tuning
 }
 
 // Store keeps objects, manifests and fences. All methods may be called by many
@@ -81,8 +81,8 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.cleaning == (cleaning{}) {
-		o.cleaning = cleaning{leastDead: 128 << 20, mostRecords: 1 << 16, stretch: 64 << 20}
+	if o.tuning == (tuning{}) {
+		o.tuning = tuning{writeBuffer: 16 << 20, leastDead: 128 << 20, mostRecords: 1 << 16, stretch: 64 << 20}
 	}
 	s := &Store{
 		o:       o,
@@ -94,7 +94,7 @@ func Open(o Options) (*Store, error) {
 		loose:   make(map[uint64]bool),
 		index:   newIndex(),
 	}
-	s.files = files{dir: o.Dir, log: o.Log, now: o.Now}
+	s.files = files{dir: o.Dir, log: o.Log, now: o.Now, writeBuffer: o.tuning.writeBuffer}
 	if err := s.files.open(o.Storage); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", s.where(), err)
 	}

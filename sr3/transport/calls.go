@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // pendingCall is a call that waits for its answer. Its slot is free again when
@@ -207,6 +209,20 @@ func (c *conn) onCall(ctx context.Context, h header) error {
 		c.serve(ctx, h.id, call)
 	}
 	return nil
+}
+
+// dropArriving frees the requests that will never be whole. Called by the
+// reader at its end.
+func (c *conn) dropArriving() {
+	c.mu.Lock()
+	serving := slices.Collect(maps.Values(c.serving))
+	c.mu.Unlock()
+	for _, call := range serving {
+		if !call.running {
+			call.cancel()
+			c.e.giveRequest(call)
+		}
+	}
 }
 
 func (c *conn) refuse(id uint64, code uint16, text string) error {

@@ -151,7 +151,7 @@ func TestCutAndReconnect(t *testing.T) {
 		for err == nil { // what came before the cut can still be received
 			_, err = s.Recv(short(t))
 		}
-		if !errors.Is(err, ErrLost) {
+		if !errors.Is(err, ErrLost) || errors.Is(err, io.EOF) {
 			t.Fatalf("Recv: %v", err)
 		}
 		if err := s.Send(short(t), nil); !errors.Is(err, ErrLost) {
@@ -175,7 +175,7 @@ func TestHalfOpenIsCut(t *testing.T) {
 	p.stall()
 	began := time.Now()
 	_, err := c.Call(short(t), p.addr(), 1, nil)
-	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "silent for") {
+	if !errors.Is(err, ErrLost) { // as silent, or as deaf, whichever shows first
 		t.Fatalf("got %v", err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -272,4 +272,3 @@ func TestOtherVersion(t *testing.T) {
 		eventually(t, "a log line", func() bool { return strings.Contains(log.String(), "speaks format version 9") })
 	})
 }
-

@@ -79,6 +79,7 @@ func (c *conn) run(ctx context.Context) {
 	c.e.wg.Go(c.writeLoop)
 	c.e.wg.Go(func() {
 		c.fail(c.readLoop(ctx))
+		c.dropArriving()
 		c.e.forget(c)
 	})
 }
@@ -94,7 +95,7 @@ func (c *conn) failIf(cause error, holds func() bool) {
 		c.mu.Unlock()
 		return
 	}
-	err := fmt.Errorf("%w: %s: %w", ErrLost, c.addr, cause)
+	err := fmt.Errorf("%w: %s: %w", ErrLost, c.addr, noEOF(cause))
 	if errors.Is(cause, ErrClosed) {
 		err = fmt.Errorf("endpoint %w while connected to %s", ErrClosed, c.addr)
 	}

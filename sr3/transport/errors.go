@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -76,6 +77,17 @@ func (e *protocolError) Error() string { return "protocol broken: " + e.what }
 func broken(format string, args ...any) error {
 	return &protocolError{what: fmt.Sprintf(format, args...)}
 }
+
+// noEOF keeps the end of a connection from being taken for the clean end of a
+// stream, which io.EOF means to callers.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errHungUp
+	}
+	return err
+}
+
+var errHungUp = errors.New("closed by the other side")
 
 // outcome is what the other side is told of a handler's error.
 func outcome(err error) (code uint16, text string) {

@@ -115,7 +115,8 @@ func TestPeersShowsRates(t *testing.T) {
 	if theirs.Addr != "reader:7" || theirs.Streams != 1 {
 		t.Errorf("got %+v", theirs)
 	}
-	if mine.Received > theirs.Sent || mine.Received == 0 {
-		t.Errorf("received %d of %d sent", mine.Received, theirs.Sent)
+	if mine.Received == 0 {
+		t.Error("nothing received")
 	}
+	eventually(t, "what came is counted as sent", func() bool { return e.Peers()[0].Sent >= mine.Received })
 }

@@ -108,4 +108,3 @@ func TestCancelWhileDialing(t *testing.T) {
 	}
 	c.Close() // does not wait for the dial's time-out
 }
-

@@ -148,7 +148,7 @@ func (e *Endpoint) dial(addr string, l *link) (c *conn, err error) {
 	defer func() {
 		if err != nil {
 			e.unreserve(true)
-			err = fmt.Errorf("transport: connect to %s: %w", addr, err)
+			err = fmt.Errorf("transport: connect to %s: %w", addr, noEOF(err))
 		}
 	}()
 	e.within(e.cfg.DialTimeout, func(ctx context.Context) {

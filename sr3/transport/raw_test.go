@@ -231,4 +231,3 @@ func TestWindowIsEnforced(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
-

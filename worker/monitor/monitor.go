@@ -62,6 +62,31 @@ const (
 	Reconnects          = "transport_reconnects_total"
 )
 
+// Names for Values of the checkpoint task and of tasks that keep state.
+const (
+	CheckpointsCommitted = "checkpoints_committed_total"
+	CheckpointsAbandoned = "checkpoints_abandoned_total"
+	CheckpointsSlow      = "checkpoints_slow_total"
+	Rollbacks            = "rollbacks_total"
+	CheckpointSeconds    = "checkpoint_seconds"
+	CheckpointAge        = "checkpoint_age_seconds"
+	StateKeys            = "state_keys"
+	StateBytes           = "state_bytes"
+	StateReplicas        = "state_replicas"
+	StateShards          = "state_shards"
+	StateStoredBytes     = "state_stored_bytes"
+	StateShortShards     = "state_shards_short_of_copies"
+	StateSavedBytes      = "state_saved_bytes"
+	StateSaveSeconds     = "state_save_seconds"
+	StateFreezeSeconds   = "state_freeze_seconds"
+	RecoveryRunning      = "recovery_running"
+	RecoveryBytes        = "recovery_bytes"
+	RecoveryPredicted    = "recovery_predicted_seconds"
+	RecoveryFetch        = "recovery_fetch_seconds"
+	RecoveryRebuild      = "recovery_rebuild_seconds"
+	RecoveryResume       = "recovery_resume_seconds"
+)
+
 // ComponentName is the name of a Value that a component counts itself. What
 // Prometheus does not take in names becomes an underscore.
 func ComponentName(name string, counter bool) string {
@@ -102,10 +127,63 @@ func help(name string) string {
 		return "Tuples that could not be sent to another worker."
 	case Reconnects:
 		return "Connections to other workers made anew after a loss."
+	case CheckpointsCommitted:
+		return "Checkpoints of the topology that were committed."
+	case CheckpointsAbandoned:
+		return "Checkpoints that were given up; the next one held what they would have."
+	case CheckpointsSlow:
+		return "Checkpoints that took longer than their interval."
+	case Rollbacks:
+		return "How often all tasks went back to the last committed checkpoint."
+	case CheckpointSeconds:
+		return "How long the last committed checkpoint took."
+	case CheckpointAge:
+		return "Time since the last checkpoint was committed."
 	default:
+		if text := helpState(name); text != "" {
+			return text
+		}
 		if own, ok := strings.CutPrefix(name, componentPrefix); ok {
 			return "What the component shows as " + strings.TrimSuffix(own, "_total") + "."
 		}
 		return "Value " + name + " as the worker reports it."
+	}
+}
+
+// helpState is help for what tasks with state have.
+func helpState(name string) string {
+	switch name {
+	case StateKeys:
+		return "Keys in the task's state."
+	case StateBytes:
+		return "Bytes of the task's state in memory."
+	case StateReplicas:
+		return "Hosts that should keep a copy of each shard of the state."
+	case StateShards:
+		return "Shards of the last saved version."
+	case StateStoredBytes:
+		return "Bytes of the last saved version, one copy, compressed."
+	case StateShortShards:
+		return "Shards of the last saved version with fewer copies than wanted."
+	case StateSavedBytes:
+		return "Bytes that the last checkpoint wrote, one copy."
+	case StateSaveSeconds:
+		return "How long the last checkpoint of the task took."
+	case StateFreezeSeconds:
+		return "How long the last checkpoint stopped the task."
+	case RecoveryRunning:
+		return "1 while the state is being brought back."
+	case RecoveryBytes:
+		return "Bytes that the last recovery brought in."
+	case RecoveryPredicted:
+		return "How long the last recovery was expected to take."
+	case RecoveryFetch:
+		return "How long the last recovery fetched; it overlaps with rebuilding."
+	case RecoveryRebuild:
+		return "How long the last recovery rebuilt."
+	case RecoveryResume:
+		return "How long the last recovery took from the last byte to executing."
+	default:
+		return ""
 	}
 }

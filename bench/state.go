@@ -1,0 +1,404 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/stormring/stormring/daemon"
+	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/sr3/node"
+	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/ring"
+	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/sr3/transport"
+	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/checkpoint"
+	"github.com/stormring/stormring/worker/executor"
+	"github.com/stormring/stormring/worker/process"
+)
+
+// StateOptions say what state to measure checkpoints of.
+type StateOptions struct {
+	Options
+	// Keys is how many words there are, Interval the time between checkpoints.
+	Keys     int
+	Interval time.Duration
+	// Nodes is the number of ring nodes, which run in this process too.
+	Nodes int
+}
+
+// StateResult is what a word count with state showed.
+type StateResult struct {
+	Result
+	// Words are "uniform" or "zipf": how often each one comes.
+	Words string `json:"words"`
+	// Kept is "memory": never saved, or "ring", with so many Replicas.
+	Kept     string `json:"kept"`
+	Replicas int    `json:"replicas"`
+	// Cost is the part of the throughput of the row in memory that is lost.
+	Cost float64 `json:"cost"`
+	// Checkpoints were committed. The last one took so long, stopped the bolt for
+	// FreezeMS, and wrote so many bytes once a replica. MaxNanos of Result is the
+	// longest pause of the bolt, whatever it was for.
+	Checkpoints int     `json:"checkpoints"`
+	TookMS      float64 `json:"took_ms"`
+	FreezeMS    float64 `json:"freeze_ms"`
+	Bytes       int64   `json:"bytes"`
+}
+
+// StateReport is what RunState returns.
+type StateReport struct {
+	Machine  Machine       `json:"machine"`
+	Settings Settings      `json:"settings"`
+	Keys     int           `json:"keys"`
+	Results  []StateResult `json:"results"`
+}
+
+// RunState measures a word count whose counts are state, with checkpoints and
+// without, in turn.
+func RunState(ctx context.Context, o StateOptions) (StateReport, error) {
+	o.Runs = max(o.Runs, 1)
+	report := StateReport{
+		Machine: ReadMachine(), Keys: o.Keys, Results: []StateResult{},
+		Settings: Settings{Seconds: o.Time.Seconds(), WarmUpSeconds: o.WarmUp.Seconds(), Runs: o.Runs, Conf: o.Conf},
+	}
+	rows := []StateResult{
+		{Words: "zipf", Kept: "memory"}, {Words: "zipf", Kept: "ring", Replicas: 1}, {Words: "zipf", Kept: "ring", Replicas: 3},
+		{Words: "uniform", Kept: "memory"}, {Words: "uniform", Kept: "ring", Replicas: 1}, {Words: "uniform", Kept: "ring", Replicas: 3},
+	}
+	runs := make([][]StateResult, len(rows))
+	for i := range o.Runs {
+		for r, row := range rows {
+			if o.Begin != nil {
+				o.Begin(row.name(), i)
+			}
+			got, err := runState(ctx, row, o)
+			if err != nil {
+				return report, fmt.Errorf("state %s: %w", row.name(), err)
+			}
+			runs[r] = append(runs[r], got)
+		}
+	}
+	base := 0.0
+	for r := range rows {
+		m := medianState(runs[r])
+		if m.Kept == "memory" {
+			base = m.TuplesPerSec
+		}
+		m.Cost = 1 - m.TuplesPerSec/base
+		report.Results = append(report.Results, m)
+	}
+	return report, nil
+}
+
+func (r StateResult) name() string {
+	if r.Kept == "memory" {
+		return r.Words + " in memory"
+	}
+	return fmt.Sprintf("%s on the ring, %d replicas", r.Words, r.Replicas)
+}
+
+func medianState(runs []StateResult) StateResult {
+	m := runs[0]
+	var plain []Result
+	for _, r := range runs {
+		plain = append(plain, r.Result)
+	}
+	m.Result = median(plain)
+	return m
+}
+
+// runState is one run.
+func runState(ctx context.Context, row StateResult, o StateOptions) (StateResult, error) {
+	var states worker.States = &unsaved{}
+	var lab *stateLab
+	if row.Kept == "ring" {
+		var err error
+		if lab, err = newStateLab(ctx, o.Nodes); err != nil {
+			return row, err
+		}
+		defer lab.close()
+		if states, err = lab.states(row.Replicas); err != nil {
+			return row, err
+		}
+	}
+	m := newMeter()
+	b := storm.NewTopologyBuilder()
+	b.SetSpout("words", func() storm.Spout { return &words{keys: o.Keys, zipf: row.Words == "zipf"} }, 1)
+	b.SetBolt("count", func() storm.Bolt { return &counter{meter: m} }, 1).FieldsGrouping("words", "word")
+	t, err := b.Build()
+	if err != nil {
+		return row, err
+	}
+	settings := storm.Config{
+		"topology.state.checkpoint.interval.ms": int(o.Interval.Milliseconds()), "topology.sr3.replicas": max(row.Replicas, 1),
+		"topology.acker.executors": 1, "topology.max.spout.pending": 8 << 20,
+	}
+	o.Conf = merged(settings, o.Conf)
+	row.Result, err = m.runWith(ctx, "bench-state", &storm.Instance{Topology: t}, o.Options, states)
+	if lab != nil && err == nil {
+		err = lab.read(ctx, &row)
+	}
+	return row, err
+}
+
+func merged(under, over storm.Config) storm.Config {
+	for k, v := range over {
+		under[k] = v
+	}
+	return under
+}
+
+// words emits words.
+type words struct {
+	storm.BaseSpout
+	keys int
+	zipf bool
+	out  *storm.SpoutOutputCollector
+	all  []string
+	next func() int
+	n    int64
+}
+
+func (s *words) DeclareOutputFields(d *storm.OutputFieldsDeclarer) { d.Declare("word") }
+
+func (s *words) Open(_ *storm.TopologyContext, out *storm.SpoutOutputCollector) error {
+	s.out = out
+	s.all = make([]string, s.keys)
+	for i := range s.all {
+		s.all[i] = fmt.Sprintf("word%012d", i)
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same words each time
+	s.next = func() int { return random.IntN(s.keys) }
+	if s.zipf {
+		z := rand.NewZipf(random, 1.07, 1, uint64(s.keys-1))
+		s.next = func() int { return int(z.Uint64()) }
+	}
+	return nil
+}
+
+func (s *words) NextTuple() error {
+	s.n++
+	s.out.EmitTracked(storm.Int(s.n), storm.String(s.all[s.next()]))
+	return nil
+}
+
+// pauseEvery is how many executions share a look at the clock.
+const pauseEvery = 64
+
+// counter counts words in its state.
+type counter struct {
+	storm.BaseBolt
+	meter *meter
+	out   *storm.OutputCollector
+	state *storm.KeyValueState[string, int64]
+	n     int64
+	last  time.Time
+}
+
+func (c *counter) Prepare(_ *storm.TopologyContext, out *storm.OutputCollector) error {
+	c.out = out
+	return nil
+}
+
+func (c *counter) InitState(s storm.State) error {
+	c.state = storm.NewKeyValueState(s, storm.StringCodec, storm.IntCodec)
+	return nil
+}
+
+func (c *counter) Execute(t storm.Tuple) error {
+	n, err := c.state.GetOr(t.String(0), 0)
+	if err != nil {
+		return err
+	}
+	if err := c.state.Put(t.String(0), n+1); err != nil {
+		return err
+	}
+	c.out.Ack(&t)
+	if c.n++; c.n%pauseEvery == 0 {
+		now := time.Now()
+		if l := c.meter.latency.Load(); l != nil && !c.last.IsZero() {
+			l.add(int64(now.Sub(c.last)))
+		}
+		c.last = now
+		c.meter.count.Add(pauseEvery)
+	}
+	return nil
+}
+
+func (c *counter) DeclareOutputFields(*storm.OutputFieldsDeclarer) {}
+
+// unsaved are states that say they are saved, and are not.
+type unsaved struct{ worker.MemoryStates }
+
+// Keep implements worker.States.
+func (u *unsaved) Keep(worker.KeepSpec) (executor.Keeper, error) {
+	return &unsavedKeeper{tableState{shard.NewTable(shard.Options{})}}, nil
+}
+
+type unsavedKeeper struct{ state tableState }
+
+func (k *unsavedKeeper) State() storm.State { return k.state }
+
+func (k *unsavedKeeper) Load(_ checkpoint.Version, _ checkpoint.Era, done func(error)) { done(nil) }
+
+func (k *unsavedKeeper) Save(_, _ checkpoint.Version, done func(error)) { done(nil) }
+
+func (k *unsavedKeeper) Thaw(int64) {}
+
+func (k *unsavedKeeper) Committed(checkpoint.Version) {}
+
+func (k *unsavedKeeper) Close() {}
+
+// tableState is a table as a storm.State.
+type tableState struct{ *shard.Table }
+
+// All implements storm.State.
+func (s tableState) All(prefix []byte) iter.Seq2[[]byte, []byte] { return s.Table.All(prefix) }
+
+// stateLab is a ring in this process.
+type stateLab struct {
+	dir    string
+	nodes  []*node.Node
+	client process.States
+	addr   string
+
+	mu      sync.Mutex
+	records map[string]protocol.Record
+	commits int
+}
+
+const stateTopology = "bench-state-1-1"
+
+func newStateLab(ctx context.Context, nodes int) (*stateLab, error) {
+	dir, err := os.MkdirTemp("", "stormring-bench-")
+	if err != nil {
+		return nil, err
+	}
+	l := &stateLab{dir: dir, records: map[string]protocol.Record{}}
+	var seeds []ring.Node
+	for i := range max(nodes, 1) {
+		n, err := node.Start(ctx, node.Config{
+			ID: fmt.Sprintf("node%d", i), Addr: "127.0.0.1:0", Host: fmt.Sprintf("host%d", i),
+			Dir: filepath.Join(dir, fmt.Sprint(i)), Records: l, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.nodes = append(l.nodes, n)
+		seeds = append(seeds, n.Self())
+		n.SetSeeds(seeds)
+	}
+	l.addr = l.nodes[0].Addr()
+	return l, l.await(ctx)
+}
+
+// await waits until all nodes know each other.
+func (l *stateLab) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		met := 0
+		for _, n := range l.nodes {
+			if s := n.Status(); s.Complete && len(s.Members) >= len(l.nodes)-1 {
+				met++
+			}
+		}
+		if met == len(l.nodes) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the ring's nodes do not find each other: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func (l *stateLab) states(replicas int) (worker.States, error) {
+	c, err := conf.Defaults().Topology(map[string]any{"topology.sr3.replicas": replicas})
+	if err != nil {
+		return nil, err
+	}
+	l.client, err = daemon.States(process.StatesSpec{
+		Topology: cluster.TopologyID(stateTopology), Conf: c, Ring: func() string { return l.addr }, Logger: slog.New(slog.DiscardHandler),
+	})
+	return l.client, err
+}
+
+// read adds what the worker reported of its checkpoints.
+func (l *stateLab) read(ctx context.Context, row *StateResult) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	caller, err := transport.Listen(transport.Config{}, "", nil)
+	if err != nil {
+		return err
+	}
+	defer caller.Close()
+	request, err := json.Marshal(protocol.TopologyRequest{Topology: stateTopology})
+	if err != nil {
+		return err
+	}
+	answer, err := caller.Call(ctx, l.addr, protocol.GetReports, request)
+	if err != nil {
+		return fmt.Errorf("what the worker reports: %w", err)
+	}
+	var reports protocol.Reports
+	if err := json.Unmarshal(answer, &reports); err != nil {
+		return err
+	}
+	for _, r := range reports.Reports {
+		row.TookMS, row.FreezeMS, row.Bytes = r.Checkpoint.DurationMS, r.Checkpoint.FreezeMS, r.Checkpoint.Bytes
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	row.Checkpoints = l.commits
+	return nil
+}
+
+func (l *stateLab) close() {
+	if l.client != nil {
+		l.client.Close()
+	}
+	for _, n := range l.nodes {
+		_ = n.Close() // nothing of it is needed any more
+	}
+	_ = os.RemoveAll(l.dir)
+}
+
+// Get implements node.Records.
+func (l *stateLab) Get(_ context.Context, topology string) (protocol.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.records[topology], nil
+}
+
+// Swap implements node.Records.
+func (l *stateLab) Swap(_ context.Context, topology string, expect, next protocol.Record) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.records[topology] != expect {
+		return false, nil
+	}
+	if next.Committed != expect.Committed {
+		l.commits++
+	}
+	l.records[topology] = next
+	return true, nil
+}
+
+// Topologies implements node.Records.
+func (l *stateLab) Topologies(context.Context) ([]string, error) { return []string{stateTopology}, nil }

@@ -1,0 +1,280 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/worker/checkpoint"
+)
+
+// ringTruth knows what every version of every state is, and what was destroyed.
+type ringTruth struct {
+	models    map[stateKey]map[string]string
+	manifests map[stateKey]*shard.Manifest
+	acks      map[stateKey]int // hosts that took the manifest
+	starts    map[checkpoint.Version]time.Duration
+	named     map[shard.ObjectID]bool // by what is committed
+	// destroyed hosts, and when; wholeSince is since when nothing is missing that
+	// was not destroyed after it.
+	destroyed  []destruction
+	wholeSince time.Duration
+	positions  map[int32]int64
+	expected   map[int32]map[string]int64
+}
+
+type stateKey struct {
+	task    int32
+	version shard.Version
+}
+
+type destruction struct {
+	host int
+	at   time.Duration
+}
+
+func newRingTruth() ringTruth {
+	return ringTruth{
+		models: make(map[stateKey]map[string]string), manifests: make(map[stateKey]*shard.Manifest),
+		acks: make(map[stateKey]int), starts: make(map[checkpoint.Version]time.Duration),
+		named: make(map[shard.ObjectID]bool), positions: make(map[int32]int64), expected: make(map[int32]map[string]int64),
+	}
+}
+
+// model is what a version of a task's state holds; nil if it was never saved.
+func (t *ringTruth) model(task int32, v shard.Version) map[string]string {
+	if v == 0 {
+		return map[string]string{}
+	}
+	return t.models[stateKey{task, v}]
+}
+
+func (t *ringTruth) names(id shard.ObjectID) bool { return t.named[id] }
+
+// began notes that a version is being taken down.
+func (t *ringTruth) began(w *ringWorld, v checkpoint.Version) {
+	if _, ok := t.starts[v]; !ok {
+		t.starts[v] = w.now
+	}
+}
+
+// saved notes what a version is. There may be only one truth.
+func (t *ringTruth) saved(w *ringWorld, s *ringSave, acked []shard.NodeID) {
+	k := stateKey{s.t.id, s.ver}
+	if old, ok := t.models[k]; ok && !maps.Equal(old, s.model) {
+		w.broken("two states of task %d were saved as version %v", s.t.id, s.v)
+	}
+	t.models[k], t.manifests[k], t.acks[k] = s.model, s.manifest, len(acked)
+}
+
+// commit checks a version that is being committed: all tasks have saved it, and
+// together they are what the spouts' positions in it make of an empty state.
+func (t *ringTruth) commit(w *ringWorld, v checkpoint.Version) {
+	ver := versionOf(v)
+	clear(t.named)
+	for _, id := range w.ids {
+		k := stateKey{id, ver}
+		m := t.manifests[k]
+		if m == nil {
+			w.broken("version %v is committed, and task %d has not saved it", v, id)
+			return
+		}
+		for _, chain := range m.Shards {
+			for i := range chain {
+				t.named[chain[i].ObjectID] = true
+			}
+		}
+	}
+	if start, ok := t.starts[v]; ok {
+		t.wholeSince = min(t.wholeSince, start)
+	}
+	for _, s := range w.plan.Sources {
+		p, _ := strconv.ParseInt(t.models[stateKey{s, ver}]["position"], 10, 64)
+		for ; t.positions[s] < p; t.positions[s]++ {
+			t.expect(w, w.tasks[s].comp.ID, int64(s)<<32|(t.positions[s]+1))
+		}
+		if t.positions[s] != p {
+			w.broken("version %v has spout %d at %d, an earlier one at %d", v, s, p, t.positions[s])
+		}
+	}
+	for _, id := range w.ids {
+		t.compareCounts(w, id, ver)
+	}
+	for k := range t.models {
+		if k.version < versionOf(w.before.Committed) {
+			delete(t.models, k)
+			delete(t.manifests, k)
+			delete(t.acks, k)
+		}
+	}
+}
+
+// expect counts what a tuple that a component emits does in those behind it.
+func (t *ringTruth) expect(w *ringWorld, from string, tuple int64) {
+	for _, c := range w.comps {
+		if !slices.Contains(c.Inputs, from) {
+			continue
+		}
+		id := ringTarget(c, tuple)
+		if t.expected[id] == nil {
+			t.expected[id] = make(map[string]int64)
+		}
+		t.expected[id][w.keyOf(tuple)]++
+		t.expect(w, c.ID, tuple)
+	}
+}
+
+func (t *ringTruth) compareCounts(w *ringWorld, id int32, v shard.Version) {
+	model := t.models[stateKey{id, v}]
+	want := make(map[string]string)
+	for k, n := range t.expected[id] {
+		want["c/"+k] = strconv.FormatInt(n, 10)
+		if value := ringValue(n); value != "" {
+			want["v/"+k] = value
+		}
+	}
+	if p, ok := model["position"]; ok {
+		want["position"] = p
+	}
+	if !maps.Equal(model, want) {
+		w.broken("version %d of task %d counts otherwise than the spouts have emitted", v, id)
+	}
+}
+
+func (t *ringTruth) destroy(w *ringWorld, h *ringHost) {
+	t.destroyed = append(t.destroyed, destruction{h.index, w.now})
+}
+
+// destroyedSince are the hosts that lost something at or after a time.
+func (t *ringTruth) destroyedSince(since time.Duration) map[int]bool {
+	out := make(map[int]bool)
+	for _, d := range t.destroyed {
+		if d.at >= since {
+			out[d.host] = true
+		}
+	}
+	return out
+}
+
+// open are the committed version and those that may be yet.
+func (t *ringTruth) open(w *ringWorld) []checkpoint.Version {
+	var out []checkpoint.Version
+	for v := range t.starts {
+		if v == w.record.Committed || v.Era == w.record.Last && v.TxID > w.record.Committed.TxID {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// copies counts the good copies of an object on all disks.
+func (w *ringWorld) copies(ref *shard.Ref) int {
+	n := 0
+	for _, h := range w.hosts {
+		if s := h.disk.of(ref.Owner); s != nil {
+			if c := s.index[ref.ObjectID]; c != nil && !c.rotten && c.ref.Checksum == ref.Checksum {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (w *ringWorld) manifestCopies(o shard.Owner, v shard.Version) int {
+	n := 0
+	for _, h := range w.hosts {
+		if s := h.disk.of(o); s != nil {
+			if m := s.manifest(v); m != nil && !m.rotten {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// watch looks every second whether what is committed is there in as many copies
+// as it must be.
+func (w *ringWorld) watch() {
+	w.after(time.Second, w.watch)
+	if w.cfg.Brutal || w.record.Committed.TxID == 0 {
+		w.truth.wholeSince = w.now
+		return
+	}
+	lost := len(w.truth.destroyedSince(w.truth.wholeSince))
+	ver := versionOf(w.record.Committed)
+	whole := true
+	for _, id := range w.ids {
+		k := stateKey{id, ver}
+		m := w.truth.manifests[k]
+		n := w.manifestCopies(m.Owner, ver)
+		whole = whole && n >= w.replicas
+		if n < min(w.truth.acks[k], w.replicas)-lost {
+			w.broken("the manifest of version %d of task %d is on %d hosts, was on %d, %d were lost", ver, id, n, w.truth.acks[k], lost)
+		}
+		for _, chain := range m.Shards {
+			for i := range chain {
+				n := w.copies(&chain[i])
+				whole = whole && n >= w.replicas
+				if n < min(len(chain[i].Holders), w.replicas)-lost {
+					w.broken("%v is on %d hosts, was on %v, %d hosts lost something", chain[i].ObjectID, n, chain[i].Holders, lost)
+				}
+			}
+		}
+	}
+	if whole {
+		w.truth.wholeSince = w.now
+	}
+}
+
+// whole tells whether everything is where it should be.
+func (w *ringWorld) whole() bool {
+	if w.truth.wholeSince < w.now-time.Second {
+		return false
+	}
+	for _, h := range w.hosts {
+		if h.node == nil {
+			continue
+		}
+		if health := h.keeper.Health(); !health.Whole() || !h.machine.Complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// working tells whether all tasks run and checkpoints are committed after v.
+func (w *ringWorld) working(v checkpoint.Version) bool {
+	if w.record.Committed.TxID < v.TxID+2 {
+		return false
+	}
+	for _, id := range w.ids {
+		if t := w.tasks[id]; t.down() || !t.task.Open() {
+			return false
+		}
+	}
+	return true
+}
+
+// lost tells whether some task can never come back, and says so.
+func (w *ringWorld) lost() bool {
+	ver := versionOf(w.record.Committed)
+	gone := false
+	for _, id := range w.ids {
+		t := w.tasks[id]
+		if t.down() || t.loading == nil || t.loading.ver != ver {
+			continue
+		}
+		m := w.truth.manifests[stateKey{id, ver}]
+		if t.loading.seeking && w.manifestCopies(t.owner, ver) == 0 {
+			gone = true
+		}
+		for _, i := range t.loading.waiting {
+			if slices.ContainsFunc(m.Shards[i], func(r shard.Ref) bool { return w.copies(&r) == 0 }) {
+				gone = true
+			}
+		}
+	}
+	return gone
+}

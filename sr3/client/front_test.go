@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stormring/stormring/sr3/node"
+	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/transport"
+)
+
+// front stands before a node: all that is said to it passes here and can go wrong
+// on the way.
+type front struct {
+	end    *transport.Endpoint
+	ready  chan struct{}
+	target string
+
+	// stalled streams go nowhere, for ever; deaf calls get no answer.
+	stalled, deaf atomic.Bool
+	mu            sync.Mutex
+	// spoil, if set, changes the frames of a recovery before they go on; an error
+	// cuts the stream.
+	spoil func(head protocol.Frame, body []byte) error
+}
+
+// front starts a node behind a front.
+func (r *rig) front(name string) *front {
+	r.t.Helper()
+	f := &front{ready: make(chan struct{})}
+	end, err := transport.Listen(transport.Config{}, "127.0.0.1:0", f)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	f.end = end
+	r.t.Cleanup(end.Close)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	f.target = l.Addr().String()
+	_ = l.Close()
+	r.start(name, func(c *node.Config) { c.Addr, c.Advertise = f.target, end.Addr() })
+	close(f.ready)
+	return f
+}
+
+func (f *front) setSpoil(spoil func(protocol.Frame, []byte) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spoil = spoil
+}
+
+func (f *front) spoiler() func(protocol.Frame, []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spoil
+}
+
+func (f *front) wait(ctx context.Context) error {
+	select {
+	case <-f.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *front) Call(ctx context.Context, method byte, request []byte) ([]byte, error) {
+	if err := f.wait(ctx); err != nil {
+		return nil, err
+	}
+	if f.deaf.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return f.end.Call(ctx, f.target, method, request)
+}
+
+func (f *front) Message(payload []byte) {
+	select {
+	case <-f.ready:
+		f.end.Send(f.target, payload)
+	default:
+	}
+}
+
+func (f *front) Stream(ctx context.Context, s *transport.Stream, method byte, header []byte) error {
+	if err := f.wait(ctx); err != nil {
+		return err
+	}
+	if f.stalled.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	behind, err := f.end.Open(ctx, f.target, method, header)
+	if err != nil {
+		return err
+	}
+	defer behind.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for {
+			m, err := s.Recv(ctx)
+			if errors.Is(err, io.EOF) {
+				_ = behind.CloseSend()
+				return
+			}
+			if err != nil || behind.Send(ctx, m) != nil {
+				cancel()
+				return
+			}
+		}
+	})
+	for {
+		m, err := behind.Recv(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if spoil := f.spoiler(); spoil != nil && method == protocol.FetchShards && len(m) >= protocol.FrameHead {
+			body := m[protocol.FrameHead:]
+			head, err := protocol.DecodeFrame(m[:protocol.FrameHead], len(body))
+			if err != nil {
+				return err
+			}
+			if err := spoil(head, body); err != nil {
+				return err
+			}
+		}
+		if f.stalled.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if err := s.Send(ctx, m); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package overview
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Text is the ring for people.
+func (r *Ring) Text() string {
+	var b strings.Builder
+	s := &r.Sums
+	fmt.Fprintf(&b, "nodes: %d living of %d, hosts: %d, racks: %d, positions: %d\n", s.Living, s.Nodes, s.Hosts, s.Racks, s.Positions)
+	fmt.Fprintf(&b, "tasks with state: %d, copies of shards: %d, stored: %s, on disk: %s, streams of recoveries: %d\n",
+		s.Owners, s.Shards, size(s.Bytes), size(s.DiskBytes), s.Recoveries)
+	fmt.Fprintf(&b, "under-replicated: %d, repaired: %d, damaged: %d\n\n", s.UnderReplicated, s.Repaired, s.Damaged)
+	rows := [][]string{{"NODE", "HOST", "RACK", "ADDRESS", "POSITIONS", "STATUS", "SHARDS", "STORED", "ON DISK", "UNDER-REPLICATED", "REPAIRED", "DAMAGED", "TROUBLE"}}
+	for i := range r.Nodes {
+		rows = append(rows, r.Nodes[i].row())
+	}
+	table(&b, rows)
+	r.writeMissing(&b)
+	for i, part := range r.Parts {
+		if i == 0 {
+			fmt.Fprintf(&b, "\nthese are %d rings that do not know of each other:\n", len(r.Parts))
+		}
+		fmt.Fprintf(&b, "  %s\n", strings.Join(part, ", "))
+	}
+	writeSilent(&b, r.Silent)
+	return b.String()
+}
+
+func (n *Node) row() []string {
+	cells := []string{n.ID, named(n.Host), named(n.Rack), n.Addr, strconv.Itoa(n.Positions), n.belief()}
+	if !n.Answered {
+		return append(cells, "?", "?", "?", "?", "?", "?", "")
+	}
+	return append(cells, strconv.Itoa(n.Shards), size(n.Bytes), size(n.DiskBytes), strconv.Itoa(n.UnderReplicated),
+		strconv.FormatInt(n.Repaired, 10), strconv.FormatInt(n.Damaged, 10), n.Trouble)
+}
+
+// belief is the status, and who thinks otherwise.
+func (n *Node) belief() string {
+	text := n.Status
+	for _, status := range slices.Sorted(maps.Keys(n.Seen)) {
+		if status != n.Status {
+			text += fmt.Sprintf(" (%s to %d of %d)", status, n.Seen[status], n.voices())
+		}
+	}
+	return text
+}
+
+func (n *Node) voices() int {
+	all := 0
+	for _, k := range n.Seen {
+		all += k
+	}
+	return all
+}
+
+func (r *Ring) writeMissing(b *strings.Builder) {
+	rows := [][]string{{"UNDER-REPLICATED", "COPIES MISSING", "AT"}}
+	for i := range r.Owners {
+		if o := &r.Owners[i]; o.Missing > 0 {
+			rows = append(rows, []string{o.Owner().String(), strconv.Itoa(o.Missing), strings.Join(o.At, ", ")})
+		}
+	}
+	if len(rows) > 1 {
+		b.WriteString("\n")
+		table(b, rows)
+	}
+}

@@ -1,0 +1,101 @@
+package overview
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table writes rows in columns; the first is the head.
+func table(b *strings.Builder, rows [][]string) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush() // a builder takes all
+}
+
+// size is a number of bytes for people.
+func size(bytes int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if bytes >= unit.bytes {
+			return fmt.Sprintf("%.1f %s", float64(bytes)/float64(unit.bytes), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d B", bytes)
+}
+
+// millis is a time in milliseconds for people, with three digits or so.
+func millis(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+// ago is for how long something has been, of which the milliseconds are no news.
+func ago(ms int64) string {
+	switch {
+	case ms < 0:
+		ms = 0 // clocks differ
+	case ms >= 10_000:
+		return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// ranges writes sorted numbers as 0-3,7.
+func ranges(sorted []int) string {
+	var out []string
+	for i := 0; i < len(sorted); {
+		j := i
+		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
+			j++
+		}
+		if i == j {
+			out = append(out, fmt.Sprint(sorted[i]))
+		} else {
+			out = append(out, fmt.Sprintf("%d-%d", sorted[i], sorted[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(out, ",")
+}
+
+// named is a name, or a dash.
+func named(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// writeSilent names those that did not answer.
+func writeSilent(b *strings.Builder, all []Silent) {
+	if len(all) > 0 {
+		b.WriteString("\n")
+	}
+	for _, s := range all {
+		who := s.Addr
+		if s.ID != "" {
+			who = fmt.Sprintf("%s (%s)", s.ID, s.Addr)
+		}
+		fmt.Fprintf(b, "no answer from %s: %s\n", who, s.Cause)
+	}
+}
