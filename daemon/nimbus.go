@@ -108,6 +108,12 @@ func (d Nimbus) Run(ctx context.Context) (err error) {
 			return blobstore.NewReplicator(blobs, peers{Store: s, conf: d.Conf, log: d.Logger}, self)
 		}
 	}
+	near, err := newKept(d)
+	if err != nil {
+		return errors.Join(err, d.Listener.Close())
+	}
+	defer func() { err = errors.Join(err, near.close()) }()
+	cfg.Kept = near.of
 	n, err := nimbus.New(cfg)
 	if err != nil {
 		return errors.Join(err, d.Listener.Close())

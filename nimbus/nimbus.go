@@ -32,6 +32,7 @@ import (
 	"github.com/stormring/stormring/nimbus/election"
 	"github.com/stormring/stormring/nimbus/scheduler"
 	"github.com/stormring/stormring/nimbus/survey"
+	"github.com/stormring/stormring/storm"
 )
 
 // Version is the release of Storm that clients are told of.
@@ -59,6 +60,9 @@ type Config struct {
 	Replicator func(s *records.Store) Replicator
 	Clock      clock.Clock
 	Logger     *slog.Logger
+	// Kept tells how many bytes of the state of each task of a topology lie at which
+	// supervisor, as far as it can be told soon; nil if nobody knows.
+	Kept func(id cluster.TopologyID) map[storm.TaskID]map[cluster.SupervisorID]int64
 	// AllowJava says whether a component that is a serialized object of Java
 	// can be run; nil: none can.
 	AllowJava func(component string) bool

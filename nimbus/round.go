@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
@@ -121,7 +122,9 @@ func (r *reign) plan(w survey.World, fresh map[cluster.TopologyID]bool) schedule
 	for i, s := range snapshot.Supervisors {
 		snapshot.Supervisors[i].Blacklisted = r.black.Listed(s.ID, w.NowSecs)
 	}
-	plan := scheduler.Schedule(snapshot)
+	r.mu.Unlock() // the ring may be asked
+	plan := r.schedule(w, snapshot)
+	r.mu.Lock()
 	missing := 0
 	for _, t := range plan.Topologies {
 		missing += t.MissingSlots
@@ -137,6 +140,47 @@ func (r *reign) plan(w survey.World, fresh map[cluster.TopologyID]bool) schedule
 		plan = scheduler.Schedule(snapshot)
 	}
 	return plan
+}
+
+// schedule has the scheduler decide, a second time with what is known of where
+// state lies if something that keeps state is to move.
+func (r *reign) schedule(w survey.World, snapshot scheduler.Snapshot) scheduler.Plan {
+	plan := scheduler.Schedule(snapshot)
+	if r.n.cfg.Kept == nil {
+		return plan
+	}
+	again := false
+	for i := range snapshot.Topologies {
+		t := &snapshot.Topologies[i]
+		p, _ := plan.Of(t.ID)
+		code := w.Topologies[t.ID].Code
+		// What never had a place has no state yet.
+		if code == nil || !code.Layout.Stateful() || !slices.ContainsFunc(p.Moves, func(m scheduler.Move) bool { return m.From != (cluster.Slot{}) }) {
+			continue
+		}
+		t.Kept = map[cluster.Executor]map[cluster.SupervisorID]int64{}
+		for task, at := range r.n.cfg.Kept(t.ID) {
+			for _, e := range t.Executors {
+				if e.First <= task && task <= e.Last {
+					add(t.Kept, e.Executor, at)
+				}
+			}
+		}
+		again = again || len(t.Kept) > 0
+	}
+	if !again {
+		return plan
+	}
+	return scheduler.Schedule(snapshot)
+}
+
+func add(kept map[cluster.Executor]map[cluster.SupervisorID]int64, e cluster.Executor, at map[cluster.SupervisorID]int64) {
+	if kept[e] == nil {
+		kept[e] = map[cluster.SupervisorID]int64{}
+	}
+	for id, bytes := range at {
+		kept[e][id] += bytes
+	}
 }
 
 // keepReasons keeps what the scheduler says of topologies, for people.

@@ -356,6 +356,9 @@ func (w *ringWorld) loaded(l *ringLoad, table *shard.Table) {
 	t := l.t
 	w.note("task %d has loaded %v", t.id, l.v)
 	model := w.truth.model(t.id, l.ver)
+	if model == nil && w.tasks[t.id] != t {
+		return // a zombie, whose version is long gone
+	}
 	if model == nil {
 		w.broken("task %d has loaded version %v, which nobody saved", t.id, l.v)
 		return

@@ -28,7 +28,11 @@ func (b *board) even(t *topo) {
 		}
 		have = t.workers()
 	}
-	b.deal(t, p.next(want-len(have)))
+	if len(t.Kept) > 0 {
+		b.dealNear(t, p.near(want-len(have), t.keeps))
+	} else {
+		b.deal(t, p.next(want-len(have)))
+	}
 	b.drainEven(t, p)
 
 	have = t.workers()

@@ -39,7 +39,12 @@ func (p *pool) next(n int) []ref {
 	if n <= 0 {
 		return nil
 	}
-	open := p.fullest(n)
+	return takeTurns(p.fullest(n), n)
+}
+
+// takeTurns are n free slots of these supervisors, of each one in turn, the lowest
+// port first.
+func takeTurns(open []*sup, n int) []ref {
 	out := make([]ref, 0, n)
 	seen := make([]int, len(open)) // where to go on in its ports
 	for len(out) < n {

@@ -80,6 +80,9 @@ type Topology struct {
 	Strategy Strategy
 	// Fresh places all of it anew, as at the end of a rebalance.
 	Fresh bool
+	// Kept is how many bytes of the state of an executor's tasks lie at a
+	// supervisor. Under Even, what has no place goes where most of its state is.
+	Kept map[cluster.Executor]map[cluster.SupervisorID]int64
 }
 
 // Executor is an executor with its component and what it asks for.

@@ -108,7 +108,7 @@ func newRig(t *testing.T, names ...string) *rig {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
-	client, err := transport.Listen(transport.Config{}, "", nil)
+	client, err := transport.Listen(transport.Config{Window: 1}, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +273,9 @@ type task struct {
 	replicas int
 	last     *shard.Manifest
 	objects  map[shard.ObjectID][]byte // all that were ever written
-	// spare keeps nodes from getting anything.
+	// spare keeps a node from getting an object, full a node from getting anything.
 	spare func(ref shard.Ref, node string) bool
+	full  string
 }
 
 func (r *rig) task(component string) *task {
@@ -341,7 +342,7 @@ func (k *task) prepare(version shard.Version) *shard.Manifest {
 	to := make(map[string][]shard.Ref)
 	for i := range refs {
 		for _, h := range ring.Holders(k.r.view(), k.owner.ShardHash(refs[i].Range.First), k.replicas) {
-			if k.spare != nil && k.spare(refs[i], h.ID) {
+			if k.spare != nil && k.spare(refs[i], h.ID) || h.ID == k.full {
 				continue
 			}
 			refs[i].Holders = append(refs[i].Holders, shard.NodeID(h.ID))
@@ -365,7 +366,7 @@ func (k *task) prepare(version shard.Version) *shard.Manifest {
 		t.Fatal(err)
 	}
 	for _, name := range nodesOf(m, k.r.view()) {
-		if n := k.r.nodes[name]; n != nil {
+		if n := k.r.nodes[name]; n != nil && name != k.full {
 			if _, err := k.r.client.Call(t.Context(), n.Addr(), protocol.PutManifest, b); err != nil {
 				t.Fatalf("manifest to %s: %v", name, err)
 			}
@@ -399,7 +400,9 @@ func (r *rig) fetch(h protocol.FetchHeader, see func(*transport.Stream, protocol
 	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()
 	out := received{parts: make(map[recovery.Part][]byte)}
-	h.Addrs = make(map[recovery.NodeID]string)
+	addrs := make(map[recovery.NodeID]string)
+	maps.Copy(addrs, h.Addrs)
+	h.Addrs = addrs
 	for name, n := range r.nodes {
 		h.Addrs[recovery.NodeID(name)] = n.Addr()
 	}

@@ -2,7 +2,6 @@ package overview
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stormring/stormring/sr3/protocol"
@@ -156,11 +155,4 @@ func (l *links) near(addr string, ms float64) {
 	if old := l.rtt[addr]; d > 0 && (old == 0 || d < old) {
 		l.rtt[addr] = d
 	}
-}
-
-// flows is the part of a plan's text that says who sends what to whom: what comes
-// after its decision and its table of modes.
-func flows(p *recovery.Plan) string {
-	paragraphs := strings.SplitN(p.String(), "\n\n", 3)
-	return paragraphs[len(paragraphs)-1]
 }

@@ -116,7 +116,8 @@ func (l *Lookup) Text() string {
 	if s := l.State; s != nil {
 		fmt.Fprintf(&b, "key %q of %s: slot %d, shard %d (slots %s) of version %d, %s, %s\n",
 			s.Key, s.Owner, s.Slot, s.Shard, s.Slots, s.Version, count(s.Objects, "object", "objects"), size(s.Bytes))
-		fmt.Fprintf(&b, "copies belong at %s; the manifest names %s\n\n", listHops(s.Holders), listNodes(s.Named))
+		called := l.calls()
+		fmt.Fprintf(&b, "copies belong at %s; the manifest names %s\n\n", list(called, idsOf(s.Holders)), list(called, s.Named))
 	}
 	fmt.Fprintf(&b, "%s (%s): %s\n\n", l.Key, l.Of, count(l.Hops, "hop", "hops"))
 	rows := [][]string{{"", "NODE", "HOST", "RACK", "ADDRESS"}}
@@ -142,21 +143,30 @@ func (h Hop) row(what string) []string {
 	return []string{what, h.ID, named(h.Host), named(h.Rack), h.Addr}
 }
 
-func listHops(all []Hop) string {
-	ids := make([]shard.NodeID, len(all))
-	for i, h := range all {
-		ids[i] = shard.NodeID(h.ID)
+// calls is what the nodes of a lookup are called.
+func (l *Lookup) calls() names {
+	var r Ring
+	seen := map[string]bool{}
+	add := func(all []Hop) {
+		for _, h := range all {
+			if !seen[h.ID] {
+				seen[h.ID] = true
+				r.Nodes = append(r.Nodes, Node{ID: h.ID, Addr: h.Addr, Host: h.Host})
+			}
+		}
 	}
-	return listNodes(ids)
+	add(l.Path)
+	add(l.Successors)
+	if l.State != nil {
+		add(l.State.Holders)
+	}
+	return r.names()
 }
 
-func listNodes(all []shard.NodeID) string {
-	if len(all) == 0 {
-		return "nobody"
+func idsOf(all []Hop) []string {
+	ids := make([]string, len(all))
+	for i, h := range all {
+		ids[i] = h.ID
 	}
-	names := make([]string, len(all))
-	for i, id := range all {
-		names[i] = string(id)
-	}
-	return strings.Join(names, ", ")
+	return ids
 }

@@ -58,6 +58,8 @@ type Plans struct {
 	LostShards int      `json:"lostShards"`
 	LostTasks  int      `json:"lostTasks"`
 	Silent     []Silent `json:"silent,omitempty"`
+
+	called names
 }
 
 // TaskPlan is the recovery of one task.
@@ -94,7 +96,7 @@ type LostShard struct {
 // MakePlans plans the recoveries of tasks after the loss of what the request names.
 // The error says what in the request is on no ring.
 func MakePlans(q PlanRequest, r *Ring, t *Topology, found []Found) (Plans, error) {
-	out := Plans{Topology: q.Topology, Failed: []string{}, Tasks: []TaskPlan{}, Silent: r.Silent}
+	out := Plans{Topology: q.Topology, Failed: []string{}, Tasks: []TaskPlan{}, Silent: r.Silent, called: r.names()}
 	p := planning{q: q, ring: r, lost: map[shard.NodeID]bool{}}
 	if err := p.resolve(); err != nil {
 		return out, err

@@ -11,7 +11,7 @@ import (
 // Text is the ring for people.
 func (r *Ring) Text() string {
 	var b strings.Builder
-	s := &r.Sums
+	s, called := &r.Sums, r.names()
 	fmt.Fprintf(&b, "nodes: %d living of %d, hosts: %d, racks: %d, positions: %d\n", s.Living, s.Nodes, s.Hosts, s.Racks, s.Positions)
 	fmt.Fprintf(&b, "tasks with state: %d, copies of shards: %d, stored: %s, on disk: %s, streams of recoveries: %d\n",
 		s.Owners, s.Shards, size(s.Bytes), size(s.DiskBytes), s.Recoveries)
@@ -21,14 +21,14 @@ func (r *Ring) Text() string {
 		rows = append(rows, r.Nodes[i].row())
 	}
 	table(&b, rows)
-	r.writeMissing(&b)
+	r.writeMissing(&b, called)
 	for i, part := range r.Parts {
 		if i == 0 {
 			fmt.Fprintf(&b, "\nthese are %d rings that do not know of each other:\n", len(r.Parts))
 		}
-		fmt.Fprintf(&b, "  %s\n", strings.Join(part, ", "))
+		fmt.Fprintf(&b, "  %s\n", list(called, part))
 	}
-	writeSilent(&b, r.Silent)
+	writeSilent(&b, r.Silent, called)
 	return b.String()
 }
 
@@ -60,11 +60,11 @@ func (n *Node) voices() int {
 	return all
 }
 
-func (r *Ring) writeMissing(b *strings.Builder) {
+func (r *Ring) writeMissing(b *strings.Builder, called names) {
 	rows := [][]string{{"UNDER-REPLICATED", "COPIES MISSING", "AT"}}
 	for i := range r.Owners {
 		if o := &r.Owners[i]; o.Missing > 0 {
-			rows = append(rows, []string{o.Owner().String(), strconv.Itoa(o.Missing), strings.Join(o.At, ", ")})
+			rows = append(rows, []string{o.Owner().String(), strconv.Itoa(o.Missing), list(called, o.At)})
 		}
 	}
 	if len(rows) > 1 {

@@ -9,11 +9,61 @@ import (
 
 // table writes rows in columns; the first is the head.
 func table(b *strings.Builder, rows [][]string) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var columns strings.Builder
+	w := tabwriter.NewWriter(&columns, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // a builder takes all
+	for line := range strings.Lines(columns.String()) {
+		b.WriteString(strings.TrimRight(line, " \n"))
+		b.WriteString("\n")
+	}
+}
+
+// names are what nodes are called in texts, by id: an id is long.
+type names map[string]string
+
+// names calls nodes by their hosts or, if there are several on one, by their
+// addresses.
+func (r *Ring) names() names {
+	on := map[string]int{}
+	for i := range r.Nodes {
+		on[r.Nodes[i].Host]++
+	}
+	all := names{}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		switch {
+		case n.Host == "":
+			all[n.ID] = n.ID
+		case on[n.Host] > 1:
+			all[n.ID] = n.Addr
+		default:
+			all[n.ID] = n.Host
+		}
+	}
+	return all
+}
+
+// of is what a node is called.
+func (n names) of(id string) string {
+	if name, ok := n[id]; ok {
+		return name
+	}
+	return id
+}
+
+// list names nodes, or nobody.
+func list[ID ~string](n names, ids []ID) string {
+	if len(ids) == 0 {
+		return "nobody"
+	}
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = n.of(string(id))
+	}
+	return strings.Join(out, ", ")
 }
 
 // size is a number of bytes for people.
@@ -39,6 +89,14 @@ func millis(ms float64) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(10 * time.Microsecond).String()
+}
+
+// took is a duration in milliseconds, or a dash for none.
+func took(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return millis(ms)
 }
 
 // ago is for how long something has been, of which the milliseconds are no news.
@@ -87,14 +145,14 @@ func named(s string) string {
 }
 
 // writeSilent names those that did not answer.
-func writeSilent(b *strings.Builder, all []Silent) {
+func writeSilent(b *strings.Builder, all []Silent, called names) {
 	if len(all) > 0 {
 		b.WriteString("\n")
 	}
 	for _, s := range all {
 		who := s.Addr
 		if s.ID != "" {
-			who = fmt.Sprintf("%s (%s)", s.ID, s.Addr)
+			who = fmt.Sprintf("%s (%s)", called.of(s.ID), s.Addr)
 		}
 		fmt.Fprintf(b, "no answer from %s: %s\n", who, s.Cause)
 	}

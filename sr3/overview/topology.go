@@ -29,6 +29,8 @@ type Topology struct {
 	Committed  shard.Version `json:"committed"`
 	Components []Component   `json:"components"`
 	Silent     []Silent      `json:"silent,omitempty"`
+
+	called names
 }
 
 // Component is a component with state.
@@ -119,7 +121,7 @@ type Recovery struct {
 // MakeTopology merges what nodes heard from the workers of a topology with what
 // they have of it. now is in unix milliseconds.
 func MakeTopology(id string, r *Ring, heard []Heard, now int64) Topology {
-	t := Topology{ID: id, AtMillis: now, Components: []Component{}, Silent: r.Silent}
+	t := Topology{ID: id, AtMillis: now, Components: []Component{}, Silent: r.Silent, called: r.names()}
 	tasks := map[shard.Owner]*Task{}
 	task := func(o shard.Owner) *Task {
 		if tasks[o] == nil {

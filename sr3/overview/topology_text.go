@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,13 +21,13 @@ func (t *Topology) Text() string {
 	}
 	for i := range t.Components {
 		b.WriteString("\n")
-		t.Components[i].write(&b)
+		t.Components[i].write(&b, t.called)
 	}
-	writeSilent(&b, t.Silent)
+	writeSilent(&b, t.Silent, t.called)
 	return b.String()
 }
 
-func (c *Component) write(b *strings.Builder) {
+func (c *Component) write(b *strings.Builder, called names) {
 	fmt.Fprintf(b, "%s: %s, %s, %s in memory, %s on the ring", c.Name,
 		count(len(c.Tasks), "task", "tasks"), count(int(c.Keys), "key", "keys"), size(c.Bytes), size(c.Stored))
 	if c.Running > 0 {
@@ -46,10 +45,10 @@ func (c *Component) write(b *strings.Builder) {
 	var notes []string
 	for i := range c.Tasks {
 		k := &c.Tasks[i]
-		states = append(states, k.row())
-		holders = append(holders, k.holderRow())
+		states = append(states, k.row(called))
+		holders = append(holders, k.holderRow(called))
 		for j := range k.Recoveries {
-			recoveries = append(recoveries, k.Recoveries[j].row(k.Task))
+			recoveries = append(recoveries, k.Recoveries[j].row(k.Task, called))
 		}
 		notes = append(notes, k.notes()...)
 	}
@@ -70,12 +69,12 @@ func (c *Component) write(b *strings.Builder) {
 	}
 }
 
-func (k *Task) row() []string {
+func (k *Task) row(called names) []string {
 	cells := []string{strconv.Itoa(int(k.Task))}
 	if !k.Reported {
 		return append(cells, "?", "never", "?", "?", "?", "?", "?", "?", "?", "?", "?", "?", "?")
 	}
-	cells = append(cells, cmp.Or(k.Host, k.Node), ago(k.AgeMillis)+" ago", string(k.Mode), k.Resume, strconv.FormatInt(k.Keys, 10), size(k.Bytes))
+	cells = append(cells, called.of(k.Node), ago(k.AgeMillis)+" ago", string(k.Mode), k.Resume, strconv.FormatInt(k.Keys, 10), size(k.Bytes))
 	p := &k.Checkpoint
 	if p.Version == 0 {
 		return append(cells, "none", "", "", "", "", "", "")
@@ -83,7 +82,7 @@ func (k *Task) row() []string {
 	return append(cells, fmt.Sprint(p.Version), ago(p.AgeMillis)+" ago", millis(p.DurationMS), millis(p.FreezeMS), size(p.Bytes), size(p.Stored), strconv.Itoa(p.Shards))
 }
 
-func (k *Task) holderRow() []string {
+func (k *Task) holderRow(called names) []string {
 	copies := "?"
 	if k.Reported {
 		copies = strconv.Itoa(k.Replicas)
@@ -91,10 +90,10 @@ func (k *Task) holderRow() []string {
 	if k.Checkpoint.Short > 0 {
 		copies += fmt.Sprintf(", fewer of %s", count(k.Checkpoint.Short, "shard", "shards"))
 	}
-	return []string{strconv.Itoa(int(k.Task)), copies, strconv.Itoa(k.Missing), listHolders(k.Holders)}
+	return []string{strconv.Itoa(int(k.Task)), copies, strconv.Itoa(k.Missing), listHolders(k.Holders, called)}
 }
 
-func listHolders(all []Holder) string {
+func listHolders(all []Holder, called names) string {
 	if len(all) == 0 {
 		return "nobody"
 	}
@@ -104,7 +103,7 @@ func listHolders(all []Holder) string {
 		if h.Has < 0 {
 			has = "?"
 		}
-		parts[i] = fmt.Sprintf("%s %s", h.Node, has)
+		parts[i] = fmt.Sprintf("%s %s", called.of(h.Node), has)
 		if h.Status != "alive" {
 			parts[i] += " (" + h.Status + ")"
 		}
@@ -130,11 +129,11 @@ func (k *Task) notes() []string {
 	return out
 }
 
-func (v *Recovery) row(task int32) []string {
+func (v *Recovery) row(task int32, called names) []string {
 	return []string{
-		strconv.Itoa(int(task)), ago(v.AgeMillis) + " ago", named(string(v.Mode)), named(string(v.Receiver)), strconv.Itoa(v.Shards), size(v.Bytes),
-		millis(v.DetectMS), millis(v.PlaceMS), millis(v.FetchMS), millis(v.RebuildMS), millis(v.ResumeMS), millis(v.FirstMS),
-		millis(v.PredictedMS), millis(v.MeasuredMS), v.state(),
+		strconv.Itoa(int(task)), ago(v.AgeMillis) + " ago", named(string(v.Mode)), named(called.of(string(v.Receiver))), strconv.Itoa(v.Shards), size(v.Bytes),
+		took(v.DetectMS), took(v.PlaceMS), took(v.FetchMS), took(v.RebuildMS), took(v.ResumeMS), took(v.FirstMS),
+		took(v.PredictedMS), took(v.MeasuredMS), v.state(),
 	}
 }
 

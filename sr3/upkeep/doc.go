@@ -14,8 +14,12 @@
 // newest epoch, which may be committed yet. Beside it, of every chain of a kept
 // manifest the newest base that a holder folded of its beginning. What is none
 // of this goes after Config.Grace. Nothing of an owner goes while its topology's
-// committed version is not known, or while the manifest of that version is not
-// here, since only that tells what is needed.
+// committed version is not known, or while there is no manifest here of a version
+// that is known to be committed, since only that tells what is needed. If that is
+// not the newest committed one, which happens where versions come faster than
+// manifests, then all that is newer is kept: a later manifest names nothing older
+// that an earlier one, from which it was made, does not name, but folded bases, and
+// those are kept too.
 //
 // # The last copy
 //

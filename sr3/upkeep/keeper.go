@@ -121,6 +121,10 @@ func (k *Keeper) look(r Ring) Ring {
 	return Ring{View: k.view, Complete: r.Complete}
 }
 
+// moreCommits is how many committed versions are remembered beside those that are
+// kept, for owners whose newest manifest here is not the newest there is.
+const moreCommits = 16
+
 // learn joins what is committed with what was known before: a commit record
 // never goes back, so an older one is a stale copy.
 func (k *Keeper) learn(topology string, c Committed) Committed {
@@ -131,7 +135,7 @@ func (k *Keeper) learn(topology string, c Committed) Committed {
 	}
 	if c.Known && !c.Gone && c.Version > 0 && !slices.Contains(seen, c.Version) {
 		seen = append(seen, c.Version)
-		k.commits[topology] = seen[max(0, len(seen)-k.cfg.KeepVersions):]
+		k.commits[topology] = seen[max(0, len(seen)-k.cfg.KeepVersions-moreCommits):]
 	}
 	return c
 }

@@ -13,8 +13,10 @@ type turn struct {
 	c      Committed
 	epoch  shard.Epoch // the newest
 	here   map[shard.ObjectID]*shard.Ref
-	places *places         // nil if the ring is not known
-	m      *shard.Manifest // of the committed version; nil if it is not here
+	places *places // nil if the ring is not known
+	// m is the newest manifest here of a version that is known to be committed: that
+	// of c or, where versions come faster than manifests, of one before.
+	m      *shard.Manifest
 	kept   []*shard.Manifest
 	named  map[shard.ObjectID]uint64 // checksums of what kept manifests name
 	folded map[shard.ObjectID]bool   // folded bases to keep
@@ -29,9 +31,10 @@ func (r *round) decide(s *Stock, c Committed) {
 	}
 	t := r.turnOf(s, c)
 	t.heed()
-	if t.m == nil {
+	if t.m == nil || t.m.Version < c.Version {
 		t.seekManifest()
-	} else {
+	}
+	if t.m != nil {
 		t.repair()
 		t.foldChains()
 		t.offer()
@@ -52,7 +55,7 @@ func (t *turn) heed() {
 		return
 	}
 	old := t.mem.lasted(subject{matter: hinted, id: manifestID(t.Owner, h.version)}, t.cfg.Grace)
-	if old || t.m != nil && h.version <= t.c.Version {
+	if old || t.m != nil && h.version <= t.m.Version {
 		delete(t.hints, t.Owner)
 	}
 }
@@ -88,7 +91,7 @@ func (r *round) turnOf(s *Stock, c Committed) *turn {
 		replicas = max(m.Replicas, 1)
 	}
 	for _, m := range s.Manifests {
-		if m.Version == c.Version {
+		if m.Version == c.Version || slices.Contains(r.commits[s.Owner.Topology], m.Version) {
 			t.m = m
 			replicas = max(m.Replicas, 1)
 		}
@@ -101,13 +104,14 @@ func (r *round) turnOf(s *Stock, c Committed) *turn {
 // choose chooses the manifests that are kept, and lists what they name.
 func (t *turn) choose() {
 	seen := t.commits[t.Owner.Topology]
+	seen = seen[max(0, len(seen)-t.cfg.KeepVersions):]
 	before := 0
 	for _, m := range slices.Backward(t.Manifests) {
 		keep := slices.Contains(seen, m.Version)
 		switch {
 		case m.Version > t.c.Version:
 			keep = m.Epoch >= t.epoch
-		case m.Version == t.c.Version:
+		case m.Version == t.c.Version || m == t.m:
 			keep = true
 		default:
 			// Which of the older ones were committed is not written anywhere, so
@@ -124,10 +128,23 @@ func (t *turn) choose() {
 			for i := range chain {
 				t.named[chain[i].ObjectID] = chain[i].Checksum
 			}
-			if n, f := t.newestFold(chain); n > 0 {
-				t.folded[f.ObjectID] = true
-			}
+			t.keepFolds(m, chain)
 		}
+	}
+}
+
+// keepFolds keeps the newest base that was folded of the chain's beginning. If
+// there is a newer manifest elsewhere, which may name any of them, it keeps all.
+func (t *turn) keepFolds(m *shard.Manifest, chain []shard.Ref) {
+	if m == t.m && m.Version < t.c.Version {
+		for _, r := range chain[1:] {
+			r.Kind = shard.Base
+			t.folded[r.ObjectID] = true
+		}
+		return
+	}
+	if n, f := t.newestFold(chain); n > 0 {
+		t.folded[f.ObjectID] = true
 	}
 }
 
@@ -185,9 +202,10 @@ func (t *turn) seekManifest() {
 	if t.c.Version == 0 || !told && (!t.c.Known || !t.concerned()) {
 		return
 	}
-	t.health.NoManifest = true
-	id := manifestID(t.Owner, t.c.Version)
-	try, due := t.mem.due(subject{matter: fetchManifest, id: id})
+	late := t.mem.lasted(subject{matter: lacking, id: manifestID(t.Owner, 0)}, t.cfg.RepairDelay)
+	keeps := t.places != nil && slices.Contains(t.places.manifest, t.self)
+	t.health.NoManifest = t.m == nil || keeps && late
+	try, due := t.mem.due(subject{matter: fetchManifest, id: manifestID(t.Owner, 0)})
 	if !due {
 		return
 	}

@@ -29,6 +29,9 @@ func (t *turn) needed(o *shard.Ref) bool {
 	if t.folded[o.ObjectID] {
 		return t.places == nil || t.ours(o.Range)
 	}
+	if t.m != nil && o.Version > t.m.Version && o.Version <= t.c.Version {
+		return true // a newer manifest, which is not here, may name it
+	}
 	return o.Version > t.c.Version && o.Epoch >= t.epoch
 }
 

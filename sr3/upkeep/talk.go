@@ -97,7 +97,7 @@ func (k *Keeper) Ended(a Action, done bool) {
 	var s subject
 	switch a := a.(type) {
 	case FetchManifest:
-		s = subject{matter: fetchManifest, id: manifestID(a.Owner, a.Version)}
+		s = subject{matter: fetchManifest, id: manifestID(a.Owner, 0)}
 	case FetchObject:
 		s = subject{matter: fetchObject, id: a.Ref.ObjectID}
 	case Fold:
