@@ -154,6 +154,6 @@ func (d *stateDeaths) hosts(n int) {
 
 func (d *stateDeaths) holder() {
 	d.workers(1)
-	<-time.After(time.Duration(d.random.IntN(300)) * time.Millisecond)
+	<-time.After(time.Duration(d.random.IntN(300)) * time.Millisecond) // anywhere in it
 	d.supervisor()
 }

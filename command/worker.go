@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -11,6 +13,7 @@ import (
 	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/supervisor"
 	"github.com/stormring/stormring/worker/process"
 )
 
@@ -80,6 +83,7 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 		Topology: cluster.TopologyID(f.topology), Supervisor: cluster.SupervisorID(f.supervisor), Worker: f.id,
 		Port: cluster.Port(f.port), Code: f.code, Link: f.link, Base: base,
 		Program: e.program, Logger: log, Levels: levels, States: daemon.States,
+		Noticed: noticed(),
 	})
 	if err != nil {
 		log.Error("worker ends", "error", err)
@@ -87,4 +91,13 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 	}
 	log.Info("worker ends")
 	return nil
+}
+
+// noticed is when the supervisor noticed that this worker is needed.
+func noticed() time.Time {
+	ms, err := strconv.ParseInt(os.Getenv(supervisor.NoticedEnv), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
 }

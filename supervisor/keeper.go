@@ -49,6 +49,10 @@ type keeper struct {
 	patient cluster.TopologyID // whose timeout that is
 	// stale is a topology of which newer blobs came up while it was fetched.
 	stale cluster.TopologyID
+	// wanted is the newest assignment, noticed when it became known that a worker
+	// has to be started.
+	wanted  *slot.Assignment
+	noticed time.Time
 }
 
 // blobs are what a request has asked for.
@@ -131,6 +135,10 @@ func (k *keeper) run(stop context.Context) {
 		case f := <-k.inbox:
 			f(ctx)
 		case a := <-k.wants:
+			if a != nil && (k.wanted == nil || !a.Same(*k.wanted)) {
+				k.noticed = k.clock.Now()
+			}
+			k.wanted = a
 			if stopping != nil {
 				k.step(ctx, slot.Assign{Assignment: k.withTimeout(a)})
 			}
@@ -180,6 +188,7 @@ func (k *keeper) watch(ctx context.Context, launch slot.Serial, h Handle) {
 
 // exited takes note of a worker's end.
 func (k *keeper) exited(ctx context.Context, launch slot.Serial, code int) {
+	k.noticed = k.clock.Now()
 	w := k.file.Record.Worker
 	if w != nil && w.Launch == launch && !k.killed {
 		text := k.failure

@@ -152,7 +152,7 @@ func (k *keeper) launch(ctx context.Context, w slot.Worker) {
 	h, err := k.s.launcher.Start(ctx, Launch{
 		Topology: w.Assignment.Topology, Supervisor: k.s.id, Port: k.port, Worker: id,
 		Dir: dir, Link: k.s.socket, Conf: k.s.cfg.Conf.All(), Env: k.environment(id, w, settings),
-		LogDir: k.s.workerLogs(w.Assignment.Topology, k.port),
+		LogDir: k.s.workerLogs(w.Assignment.Topology, k.port), Noticed: k.noticed,
 	})
 	if err != nil {
 		k.s.hub.forget(k.port, w.Launch)
@@ -177,6 +177,8 @@ func (k *keeper) environment(id string, w slot.Worker, settings storm.Config) ma
 	env["STORM_SUPERVISOR_ID"] = string(k.s.id)
 	env["STORM_WORKER_ID"] = id
 	env["STORM_WORKER_PORT"] = fmt.Sprint(int(k.port))
+	// No flag: a program of an older release would refuse it.
+	env[NoticedEnv] = fmt.Sprint(k.noticed.UnixMilli())
 	return env
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/supervisor/localizer"
@@ -31,6 +32,10 @@ type Localizer interface {
 	Sweep(keep func(cluster.TopologyID) bool) error
 }
 
+// NoticedEnv is the environment variable that has Launch.Noticed for the worker, in
+// milliseconds since 1970.
+const NoticedEnv = "STORMRING_NOTICED_MS"
+
 // Launch is a worker to start.
 type Launch struct {
 	Topology   cluster.TopologyID
@@ -48,6 +53,9 @@ type Launch struct {
 	Env map[string]string
 	// LogDir gets its logs.
 	LogDir string
+	// Noticed is when it became known that there must be this worker: its
+	// predecessor ended, or it was assigned.
+	Noticed time.Time
 }
 
 // Launcher runs workers. Its methods may be called by several goroutines.

@@ -64,6 +64,8 @@ type Config struct {
 	Levels *Levels
 	// States keeps the state of stateful topologies; nil keeps it in memory.
 	States func(StatesSpec) (States, error)
+	// Noticed is when it became known that the worker is needed.
+	Noticed time.Time
 	// OnWorker, if set, is shown the worker before it runs.
 	OnWorker func(*worker.Worker)
 }
@@ -73,8 +75,10 @@ type StatesSpec struct {
 	Topology cluster.TopologyID
 	Conf     *conf.Conf
 	// Ring is where the supervisor's ring node listens now, "" if there is none.
-	Ring   func() string
-	Logger *slog.Logger
+	Ring func() string
+	// Noticed is when it became known that the worker is needed.
+	Noticed time.Time
+	Logger  *slog.Logger
 }
 
 // States keeps state until it is closed.
@@ -230,7 +234,7 @@ func (p *process) states() (States, error) {
 	if !p.layout.Stateful() || p.cfg.States == nil {
 		return nil, nil //nolint:nilnil // there is nothing to keep
 	}
-	s, err := p.cfg.States(StatesSpec{Topology: p.cfg.Topology, Conf: p.layout.Conf, Ring: p.ringNode, Logger: p.log})
+	s, err := p.cfg.States(StatesSpec{Topology: p.cfg.Topology, Conf: p.layout.Conf, Ring: p.ringNode, Noticed: p.cfg.Noticed, Logger: p.log})
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: its state: %w", p.cfg.Topology, err)
 	}
