@@ -16,9 +16,9 @@ import (
 // exactly right, while workers and hosts die, two at a time, and holders during
 // recoveries.
 func TestStateThroughDeaths(t *testing.T) {
-	modes := []string{"star", "line", "tree"}
 	random := seeded(t)
-	mode := modes[random.IntN(len(modes))]
+	modes, resumes := []string{"star", "line", "tree", "auto"}, []string{"full", "ondemand"}
+	mode, resume := modes[random.IntN(len(modes))], resumes[random.IntN(len(resumes))]
 	events, rate, rounds := 160_000, 8_000, 5
 	if soak() {
 		events, rounds = 2_400_000, 60
@@ -30,8 +30,8 @@ func TestStateThroughDeaths(t *testing.T) {
 	out := filepath.Join(r.dir, "counts")
 	r.must("submit", "advertising", "--name", "ads", "--events", strconv.Itoa(events), "--rate", strconv.Itoa(rate),
 		"--users", "5000", "--output", out, "--parallelism", "2",
-		"--set", "topology.workers=5", "--set", "topology.sr3.recovery="+mode, "--set", "topology.sr3.shard.bytes=65536")
-	t.Logf("recovery by %s", mode)
+		"--set", "topology.workers=5", "--set", "topology.sr3.recovery="+mode, "--set", "topology.sr3.resume="+resume, "--set", "topology.sr3.shard.bytes=65536")
+	t.Logf("recovery by %s, resume %s", mode, resume)
 	data := advertising.DefaultData(1, int64(events))
 	data.Users = 5000
 	want := data.Expected()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-type recoveryFlags struct {
+type stateViewFlags struct {
 	ringFlags
 	watch, plan bool
 	fail        []string
@@ -30,7 +31,7 @@ type recoveryFlags struct {
 
 // recovery is the command `recovery`.
 func (v *verbs) recovery() *cobra.Command {
-	var f recoveryFlags
+	var f stateViewFlags
 	cmd := v.ringVerb(&f.ringFlags, "recovery TOPOLOGY", "Show a topology's state: copies, checkpoints, recoveries", `Show, for each task with state, how it is recovered, where its copies are, its
 last checkpoint and its last recoveries, predicted against measured.
 
@@ -72,7 +73,7 @@ state would be lost. TOPOLOGY is a name or an id.
 }
 
 // check refuses flags that do not belong together.
-func (f *recoveryFlags) check(cmd *cobra.Command) error {
+func (f *stateViewFlags) check(cmd *cobra.Command) error {
 	f.taskSet = cmd.Flags().Changed("task")
 	if !f.plan {
 		for _, name := range []string{"fail", "mode", "on"} {
@@ -94,14 +95,14 @@ func (f *recoveryFlags) check(cmd *cobra.Command) error {
 }
 
 // only is the task asked for, nil for all.
-func (f *recoveryFlags) only() *int32 {
+func (f *stateViewFlags) only() *int32 {
 	if !f.taskSet {
 		return nil
 	}
 	return &f.task
 }
 
-func (v *verbs) runRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *recoveryFlags) error {
+func (v *verbs) runRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *stateViewFlags) error {
 	switch {
 	case f.plan:
 		return v.planRecovery(ctx, a, id, f)
@@ -120,7 +121,7 @@ func (v *verbs) runRecovery(ctx context.Context, a asked, id cluster.TopologyID,
 }
 
 // look asks for the state of the topology's tasks.
-func (f *recoveryFlags) look(ctx context.Context, a asked, id cluster.TopologyID) (overview.Topology, error) {
+func (f *stateViewFlags) look(ctx context.Context, a asked, id cluster.TopologyID) (overview.Topology, error) {
 	t, err := a.Topology(ctx, string(id))
 	if err != nil || f.component == "" && !f.taskSet {
 		return t, err
@@ -143,7 +144,7 @@ const watchStateEvery = time.Second
 
 // watchRecovery shows the state until it is interrupted. Nodes that are away for a
 // while do not end it.
-func (v *verbs) watchRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *recoveryFlags) error {
+func (v *verbs) watchRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *stateViewFlags) error {
 	size := terminalSize(v.stdout.w)
 	first := true
 	return poll(ctx, watchStateEvery, func() (bool, error) {
@@ -194,7 +195,7 @@ func terminalSize(w any) func() (width, height int) {
 // is cut off.
 func frame(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if most := height - 1; len(lines) > most {
+	if most := max(height-1, 1); len(lines) > most {
 		lines = append(lines[:most-1], fmt.Sprintf("… and %d lines more", len(lines)-most+1))
 	}
 	var b strings.Builder
@@ -206,7 +207,7 @@ func frame(text string, width, height int) string {
 	return b.String()
 }
 
-func (v *verbs) planRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *recoveryFlags) error {
+func (v *verbs) planRecovery(ctx context.Context, a asked, id cluster.TopologyID, f *stateViewFlags) error {
 	params, err := a.params(ctx, id)
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func (v *verbs) planRecovery(ctx context.Context, a asked, id cluster.TopologyID
 		return err
 	}
 	if len(plans.Tasks) == 0 {
-		return fmt.Errorf("there is no such task with state")
+		return errors.New("there is no state of such a task")
 	}
 	if f.asJSON {
 		err = v.printJSON(plans)

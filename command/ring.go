@@ -162,7 +162,7 @@ func (v *verbs) askRing(cmd *cobra.Command, f *ringFlags, do func(ctx context.Co
 	if err != nil {
 		return err
 	}
-	if len(f.nodes) > 0 {
+	if cmd.Flags().Changed("node") {
 		nodes, err := nodeAddrs(f.nodes, c.Int(conf.Sr3Port))
 		if err != nil {
 			return err
@@ -196,6 +196,9 @@ func withRing(nodes []string, a asked, do func(asked) error) error {
 
 // nodeAddrs completes the addresses on a command line.
 func nodeAddrs(nodes []string, port int) ([]string, error) {
+	if len(nodes) == 0 {
+		nodes = []string{""}
+	}
 	var addrs []string
 	for _, n := range nodes {
 		if _, _, err := net.SplitHostPort(n); err == nil {
@@ -263,9 +266,9 @@ func (a *asked) topology(ctx context.Context, name string) (cluster.TopologyID, 
 		return found, nil
 	}
 	if a.leader != nil {
-		return "", fmt.Errorf("there is no topology %q; there are %s", name, list(ids))
+		return "", fmt.Errorf("there is no topology %q; there are %s", name, listIDs(ids))
 	}
-	return "", fmt.Errorf("the ring has no state of topology %q; it has that of %s", name, list(ids))
+	return "", fmt.Errorf("the ring has no state of topology %q; it has that of %s", name, listIDs(ids))
 }
 
 // since is when a topology was submitted, in unix seconds, as its id has it.
@@ -274,7 +277,7 @@ func since(id cluster.TopologyID) int64 {
 	return n
 }
 
-func list(ids []cluster.TopologyID) string {
+func listIDs(ids []cluster.TopologyID) string {
 	var names []string
 	for _, id := range ids {
 		names = append(names, string(id))

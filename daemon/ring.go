@@ -100,12 +100,15 @@ func (r *ringNode) announce(ctx context.Context) error {
 			return err
 		}
 		all, err := s.RingNodes(ctx)
+		if err != nil {
+			return err // no seeds would mean that there are no others
+		}
 		var seeds []ring.Node
 		for id, n := range all {
 			seeds = append(seeds, ring.Node{ID: string(id), Addr: n.Addr, Host: n.Host, Rack: n.Rack, Positions: n.Positions})
 		}
 		r.node.SetSeeds(seeds)
-		return err
+		return nil
 	})
 }
 

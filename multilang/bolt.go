@@ -26,7 +26,7 @@ type ShellBolt struct {
 	ticks        []uint64 // that the child has, oldest first
 	anchors      []storm.Tuple
 	staged       storm.Tuple // that is being encoded
-	checkpoint   *checkpoint
+	checkpoints
 }
 
 var (
@@ -46,10 +46,15 @@ const keptTicks = 64
 
 // NewBolt makes a bolt whose tasks run the processes that s describes.
 func NewBolt(s Spec) *ShellBolt {
-	b := &ShellBolt{pending: map[uint64]input{}}
+	b := &ShellBolt{}
+	b.describe(s)
+	return b
+}
+
+func (b *ShellBolt) describe(s Spec) {
+	b.pending = map[uint64]input{}
 	b.sh.spec = s
 	b.sh.beats = true
-	return b
 }
 
 // DeclareOutputFields implements storm.Bolt.
@@ -63,15 +68,14 @@ func (b *ShellBolt) ComponentConfiguration() storm.Config { return b.sh.spec.Con
 func (b *ShellBolt) Prepare(ctx *storm.TopologyContext, out *storm.OutputCollector) error {
 	b.out = out
 	b.turn = time.Now()
-	makeState := b.sh.spec.State
-	if makeState == nil {
-		makeState = func(*storm.TopologyContext) (State, error) { return NewMemory(), nil }
+	if err := b.prepareState(ctx); err != nil {
+		return err
 	}
-	var err error
-	if b.state, err = makeState(ctx); err != nil {
-		return fmt.Errorf("the state of task %d: %w", ctx.Task(), err)
+	if err := b.begin(ctx, b, out.Do, out.ReportError); err != nil {
+		return err
 	}
-	return b.begin(ctx, b, out.Do, out.ReportError)
+	b.sh.held.Store(b.kept) // until InitState
+	return nil
 }
 
 // Execute implements storm.Bolt. It waits while the child has as many tuples as
@@ -106,9 +110,10 @@ func (b *ShellBolt) Execute(t storm.Tuple) error {
 	b.staged.SetValues(nil)
 	if err != nil {
 		b.report(fmt.Errorf("the tuple %s cannot be sent to the child: %w", b.describeInput(&t), nameField(err, t.Fields())))
-		b.out.Fail(&t)
+		b.fail(&t)
 		return nil
 	}
+	b.given = true
 	b.pending[ref] = input{tuple: b.staged, epoch: epoch}
 	if tick {
 		b.forgetTicks(ref)
@@ -186,6 +191,7 @@ func (b *ShellBolt) rotate() {
 
 // message implements speaker.
 func (b *ShellBolt) message(m *protocol.Message) {
+	b.moved(m)
 	switch m.Kind {
 	case protocol.Emit:
 		b.emit(m)
@@ -212,7 +218,7 @@ func (b *ShellBolt) settle(m *protocol.Message) {
 	case ok && m.Kind == protocol.Ack:
 		b.out.Ack(&in.tuple)
 	case ok:
-		b.out.Fail(&in.tuple)
+		b.fail(&in.tuple)
 	case m.Ref == 0 || m.Ref > b.refs:
 		b.complain(fmt.Errorf("the child sent %s of %s, which is the id of no input", m.Kind, m.ID))
 	default:
@@ -224,9 +230,13 @@ func (b *ShellBolt) settle(m *protocol.Message) {
 func (b *ShellBolt) emit(m *protocol.Message) {
 	err := m.Err
 	var tasks []storm.TaskID
-	if err == nil {
+	switch {
+	case b.isPast(m):
+		b.dropped++
+		err = nil
+	case err == nil:
 		tasks, err = b.tryEmit(m)
-	} else {
+	default:
 		err = b.nameOutput(err, m.Stream)
 	}
 	if err != nil {
@@ -244,7 +254,7 @@ func (b *ShellBolt) emit(m *protocol.Message) {
 func (b *ShellBolt) failInput(ref uint64) {
 	for _, inputs := range []map[uint64]input{b.pending, b.old} {
 		if in, ok := inputs[ref]; ok && !in.over {
-			b.out.Fail(&in.tuple)
+			b.fail(&in.tuple)
 			in.over = true
 			inputs[ref] = in
 		}
@@ -293,98 +303,35 @@ func usage(recovered any, err error) error {
 	}
 }
 
-// serve does what a child wants of its state.
-func (b *ShellBolt) serve(m *protocol.Message) {
-	if m.Err != nil {
-		b.misunderstood(m)
-		return
-	}
-	var (
-		err   error
-		v     storm.Value
-		found bool
-	)
-	switch m.Op {
-	case protocol.StateGet:
-		v, found, err = b.state.Get(m.Name)
-	case protocol.StatePut:
-		err = b.state.Put(m.Name, m.Value)
-	case protocol.StateDelete:
-		err = b.state.Delete(m.Name)
-	}
-	if err != nil {
-		b.child.doom(fmt.Errorf("its state: %w", err))
-		return
-	}
-	if m.Op == protocol.StateGet {
-		reply := map[string]storm.Value{"state": storm.String(m.Name), "found": storm.Bool(found), "value": v}
-		if err := b.answer(reply); err != nil {
-			b.child.doom(fmt.Errorf("the value of key %q cannot be sent to it: %w", m.Name, err))
-		}
-	}
-}
-
-// checkpoint is one that the child was asked for.
-type checkpoint struct {
-	txID int64
-	done func(error)
-}
-
-var (
-	errNoState    = errors.New("the child does not keep state, or there is none")
-	errCheckpoint = errors.New("another checkpoint came before the child had done this one")
-)
-
-// Checkpoint asks the child, behind all its inputs so far, to do action, such as
-// "prepare" or "commit", for transaction txID. done is called on the goroutine
-// of the task when the child has, or with an error. Call it from there.
-func (b *ShellBolt) Checkpoint(action string, txID int64, done func(error)) {
-	if b.child == nil || !b.child.has(featureState) {
-		done(errNoState)
-		return
-	}
-	b.endCheckpoint(errCheckpoint)
-	b.checkpoint = &checkpoint{txID: txID, done: done}
-	request := map[string]storm.Value{"checkpoint": storm.String(action), "txid": storm.Int(txID)}
-	out := b.child.out
-	if err := out.send(false, func(dst []byte) ([]byte, error) { return out.enc.Object(dst, request) }); err != nil {
-		b.endCheckpoint(err)
-	}
-}
-
-func (b *ShellBolt) checkpointed(m *protocol.Message) {
-	switch {
-	case m.Err != nil:
-		b.misunderstood(m)
-	case b.checkpoint != nil && b.checkpoint.txID == m.TxID:
-		b.endCheckpoint(nil)
-	}
-}
-
-func (b *ShellBolt) endCheckpoint(err error) {
-	if c := b.checkpoint; c != nil {
-		b.checkpoint = nil
-		c.done(err)
-	}
-}
-
 // started implements speaker.
-func (b *ShellBolt) started() {}
+func (b *ShellBolt) started() error {
+	if b.kept && !b.child.has(featureState) {
+		return b.noState()
+	}
+	return nil
+}
 
 // lost implements speaker: it fails all that the child had.
 func (b *ShellBolt) lost(err error) {
 	n := len(b.pending) + len(b.old)
+	b.failAll()
+	b.pending, b.old, b.ticks = map[uint64]input{}, nil, nil
+	b.bereft(err)
+	if n > 0 {
+		b.log.Info("the tuples that a child had were failed", slog.Int("tuples", n))
+	}
+}
+
+// failAll fails all inputs that the child has.
+func (b *ShellBolt) failAll() {
 	for _, inputs := range []map[uint64]input{b.old, b.pending} {
 		for _, ref := range slices.Sorted(maps.Keys(inputs)) {
 			if in := inputs[ref]; !in.over {
 				b.out.Fail(&in.tuple)
+				in.over = true
+				inputs[ref] = in
 			}
 		}
-	}
-	b.pending, b.old, b.ticks = map[uint64]input{}, nil, nil
-	b.endCheckpoint(err)
-	if n > 0 {
-		b.log.Info("the tuples that a child had were failed", slog.Int("tuples", n))
 	}
 }
 
@@ -397,4 +344,5 @@ func (b *ShellBolt) turned() {
 	if b.turns++; b.turns%turnsPerLook == 0 {
 		b.rotate()
 	}
+	b.finish()
 }

@@ -41,6 +41,7 @@ type child struct {
 	noise   atomic.Int64  // when it last wrote anything at all
 	unheard atomic.Int64  // bytes read since its last message
 	handing atomic.Bool   // the reader waits for the task, not for the child
+	due     atomic.Int64  // when it has to have moved on with a checkpoint; 0 if none
 	arrived int64         // when the reader last read anything; the reader's
 	pace    pace          // the reader's
 	wants   []string      // features; set before ready is closed

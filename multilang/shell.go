@@ -52,7 +52,10 @@ type shell struct {
 	events chan event
 	spare  chan []protocol.Message
 	called atomic.Bool // drain is queued
-	gone   chan struct{}
+	// held has the task not listen: the state that the child may ask for is not
+	// there.
+	held atomic.Bool
+	gone chan struct{}
 	// current is the process that runs, for those who watch.
 	current  atomic.Pointer[child]
 	counters counters
@@ -276,8 +279,7 @@ func (sh *shell) attend(c *child) error {
 		case now := <-tick.C:
 			if now.Sub(last) > sh.set.heartbeat+sh.set.timeout/2 {
 				// It was this process that did not run.
-				c.heard.Store(now.UnixNano())
-				c.noise.Store(now.UnixNano())
+				c.pardon(now, now.Sub(last))
 			}
 			last = now
 			why = sh.look(c, now)
@@ -311,6 +313,10 @@ func (sh *shell) look(c *child, now time.Time) error {
 	if c.handing.Load() {
 		return nil // it may have said something; nobody could listen
 	}
+	if sh.held.Load() {
+		c.pardon(now, 0)
+		return nil
+	}
 	if !isReady(c) {
 		if quiet := now.Sub(time.Unix(0, c.noise.Load())); quiet > sh.set.start {
 			return fmt.Errorf("it did not answer the handshake and was silent for %v (it is %s); raise %s if it takes long to start", round(quiet), doing(c.pid()), string(storm.ConfMultilangStartTimeoutSecs))
@@ -323,10 +329,23 @@ func (sh *shell) look(c *child, now time.Time) error {
 	if sh.syncs {
 		sh.notify() // a spout may find that it need not wait for an answer
 	}
+	if due := c.due.Load(); due != 0 && now.UnixNano() > due && len(sh.events) == 0 {
+		return fmt.Errorf("it was asked for a step of a checkpoint, and for %v has neither answered nor got on with its tuples; raise %s or lower %s if they take that long, and see that it answers each checkpoint with checkpointed", sh.set.checkpoint, string(storm.ConfTopologyStateSynchronizationTimeoutSecs), string(storm.ConfTopologyShellboltMaxPending))
+	}
 	if quiet := c.silent(now); quiet > sh.set.timeout && !c.behind() {
 		return fmt.Errorf("it did not answer for %v (it is %s), so it hangs; raise %s if it may be busy for that long%s", round(quiet), doing(c.pid()), string(storm.ConfTopologySubprocessTimeoutSecs), c.mumbling())
 	}
 	return nil
+}
+
+// pardon forgives a child the time until now, and gives it longer for what it
+// owes by the time that was lost.
+func (c *child) pardon(now time.Time, lost time.Duration) {
+	c.heard.Store(now.UnixNano())
+	c.noise.Store(now.UnixNano())
+	if due := c.due.Load(); due != 0 {
+		c.due.CompareAndSwap(due, due+int64(lost)) // else it has just moved on
+	}
 }
 
 // mumbling tells of what the child wrote that is no whole message.

@@ -91,6 +91,7 @@ type settings struct {
 	healthy     time.Duration // after which restarts are counted anew
 	grace       time.Duration // for an orderly end
 	forget      time.Duration // after which an input that was not settled is; 0 is never
+	checkpoint  time.Duration // without progress, while a step of a checkpoint is owed
 	strict      bool
 }
 
@@ -117,6 +118,9 @@ func readSettings(conf storm.Config) (settings, error) {
 	if on, ok := storm.ConfTopologyEnableMessageTimeouts.Get(conf); ok && !on {
 		s.forget = 0
 	}
+	secs = 60
+	number(conf, storm.ConfTopologyStateSynchronizationTimeoutSecs, 1, &secs, &errs)
+	s.checkpoint = time.Duration(secs) * time.Second
 	s.strict, _ = storm.ConfMultilangStrict.Get(conf)
 	name, _ := storm.ConfTopologyMultilangSerializer.Get(conf)
 	var err error

@@ -246,11 +246,12 @@ func (s *ShellSpout) tryEmit(m *protocol.Message) (tasks []storm.TaskID, err err
 }
 
 // started implements speaker.
-func (s *ShellSpout) started() {
+func (s *ShellSpout) started() error {
 	s.life++
 	if s.active {
 		s.order("activate", "")
 	}
+	return nil
 }
 
 // lost implements speaker. The trees in flight end as they will; their ids mean

@@ -16,8 +16,8 @@ import (
 type speaker interface {
 	// message acts on a message of the current child.
 	message(m *protocol.Message)
-	// started is called when a child is ready for input.
-	started()
+	// started is called when a child is ready for input. The error is final.
+	started() error
 	// lost is called when the current child, if any, is gone.
 	lost(err error)
 	// turned is called now and then.
@@ -33,6 +33,7 @@ type task struct {
 	log     *slog.Logger
 	child   *child // that takes input; nil between two
 	final   error  // no child will come any more
+	kept    bool   // the state is what InitState is given
 	report  func(error)
 	gauges  map[string]*atomic.Uint64 // that children have reported
 }
@@ -44,6 +45,9 @@ func (t *task) Strays() int64 { return t.sh.counters.strays.Value() }
 // begin starts the first child and waits until it is ready.
 func (t *task) begin(ctx *storm.TopologyContext, s speaker, do func(context.Context, func()) error, report func(error)) error {
 	t.ctx, t.log, t.speaker, t.report = ctx, ctx.Logger(), s, report
+	if keeps, _ := storm.ConfTopologySr3Stateful.Get(ctx.Conf()); keeps && !t.kept {
+		return t.notKept()
+	}
 	t.sh.do = do
 	t.sh.drain = func() {
 		t.sh.called.Store(false)
@@ -67,9 +71,19 @@ func (t *task) begin(ctx *storm.TopologyContext, s speaker, do func(context.Cont
 	return nil
 }
 
+// notKept is the error of a component that is to keep state on the ring and was
+// made as one that does not.
+func (t *task) notKept() error {
+	key, id := string(storm.ConfTopologySr3Stateful), t.ctx.Component()
+	if t.sh.syncs {
+		return fmt.Errorf("component %q has %s, but spouts in other languages cannot keep state on the ring: take the key away", id, key)
+	}
+	return fmt.Errorf("component %q has %s, but was not made to keep state on the ring: set the key for the component itself and not for the whole topology, or in Go make it with multilang.NewStatefulBolt", id, key)
+}
+
 // look acts on everything that has come. The error is final.
 func (t *task) look() error {
-	for {
+	for !t.sh.held.Load() {
 		select {
 		case e := <-t.sh.events:
 			if err := t.on(e); err != nil {
@@ -80,6 +94,8 @@ func (t *task) look() error {
 			return t.final
 		}
 	}
+	t.speaker.turned()
+	return t.final
 }
 
 // wait waits for something to happen and acts on it. The error is final.
@@ -106,7 +122,10 @@ func (t *task) on(e event) error {
 	switch {
 	case e.up:
 		t.child = e.child
-		t.speaker.started()
+		if err := t.speaker.started(); err != nil {
+			t.final = err
+			return err
+		}
 	case e.err != nil:
 		t.speaker.lost(e.err)
 		t.child = nil

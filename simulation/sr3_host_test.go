@@ -130,7 +130,6 @@ func (w *ringWorld) turn(h *ringHost, out ring.Out) {
 	}
 	for _, e := range out.Events {
 		w.note("%s: %v %s", h.id, e.Kind, e.Node.ID)
-		w.tellLoads(h, e)
 		if e.Kind == ring.Joined {
 			h.keeper.Joined(shard.NodeID(e.Node.ID))
 		}

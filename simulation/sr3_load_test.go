@@ -209,6 +209,7 @@ func (w *ringWorld) recover(l *ringLoad, in recovery.Input) {
 	}
 	l.parts, l.streams = make(map[partKey]*partBytes), make(map[recovery.StreamID]*ringStream)
 	w.track(l, recovery.Tick{}, nil)
+	w.scout(l, make(map[shard.NodeID]bool))
 	w.tempt("recovery")
 }
 
@@ -334,19 +335,21 @@ func (w *ringWorld) lookAgain(l *ringLoad) {
 	})
 }
 
-// tellLoads passes on what a host's ring says to recoveries there.
-func (w *ringWorld) tellLoads(h *ringHost, e ring.Event) {
-	for _, id := range w.ids {
-		l := w.tasks[id].loading
-		if l == nil || w.tasks[id].host != h || l.life.wakes() > w.now {
-			continue
-		}
-		switch e.Kind {
-		case ring.Died, ring.Departed:
-			w.track(l, recovery.Died{Node: shard.NodeID(e.Node.ID)}, nil)
-		case ring.Joined, ring.Cleared:
-			w.track(l, recovery.Returned{Node: shard.NodeID(e.Node.ID)}, nil)
-		default:
+// scout tells a recovery every second who is on the ring and who is not.
+func (w *ringWorld) scout(l *ringLoad, gone map[shard.NodeID]bool) {
+	w.on(l.life, time.Second, func() { w.scout(l, gone) })
+	there := make(map[shard.NodeID]bool)
+	for _, n := range l.t.host.seen().Nodes() {
+		there[shard.NodeID(n.ID)] = true
+	}
+	for _, h := range w.hosts {
+		switch {
+		case !there[h.id] && !gone[h.id]:
+			gone[h.id] = true
+			w.track(l, recovery.Died{Node: h.id}, nil)
+		case there[h.id] && gone[h.id]:
+			delete(gone, h.id)
+			w.track(l, recovery.Returned{Node: h.id}, nil)
 		}
 	}
 }

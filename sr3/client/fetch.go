@@ -287,16 +287,19 @@ func (f *fetch) addrsOf(flow *recovery.Flow) map[recovery.NodeID]string {
 	return addrs
 }
 
-// scout looks who comes and who goes: holders that were away when the plan was
-// made, and what others have if something is waited for.
+// scout looks who comes and who goes: answers that came after the plan, holders
+// that were away, and what others have if something is waited for.
 func (f *fetch) scout() {
 	tick := time.NewTicker(f.t.c.cfg.ViewEvery)
 	defer tick.Stop()
 	gone := make(map[shard.NodeID]bool) // told to have died
 	for {
+		f.news()
 		select {
 		case <-f.ctx.Done():
 			return
+		case <-f.survey.changed:
+			continue
 		case <-tick.C:
 		}
 		p := f.t.c.views.now()
@@ -308,19 +311,17 @@ func (f *fetch) scout() {
 				f.tell(happened{Event: recovery.Died{Node: id}})
 			}
 		}
-		f.t.each(f.toAsk(p, gone), func(n ring.Node) {
-			a, err := f.survey.askOne(f.ctx, n)
-			if err != nil {
-				return
-			}
-			for _, s := range a.Spans {
-				f.tell(happened{Event: recovery.Found{Node: shard.NodeID(n.ID), Shard: s.Shard, First: s.First, Until: s.Until}})
-			}
-		})
-		maps.DeleteFunc(gone, func(id shard.NodeID, _ bool) bool {
-			_, living := p.nodes[id]
-			return living && f.survey.heard(id)
-		})
+		f.t.each(f.toAsk(p, gone), func(n ring.Node) { _, _ = f.survey.askOne(f.ctx, n) })
+		maps.DeleteFunc(gone, func(id shard.NodeID, _ bool) bool { return f.survey.answer(id) })
+	}
+}
+
+// news tells what nodes have said since the plan was made.
+func (f *fetch) news() {
+	for id, a := range f.survey.news() {
+		for _, s := range a.Spans {
+			f.tell(happened{Event: recovery.Found{Node: id, Shard: s.Shard, First: s.First, Until: s.Until}})
+		}
 	}
 }
 
@@ -330,7 +331,7 @@ func (f *fetch) toAsk(p *picture, gone map[shard.NodeID]bool) []ring.Node {
 	all := f.l.entry.isWaiting()
 	var ask []ring.Node
 	for _, n := range p.view.Nodes() {
-		if id := shard.NodeID(n.ID); all || gone[id] || !f.survey.heard(id) {
+		if id := shard.NodeID(n.ID); all || gone[id] || !f.survey.known(id) {
 			ask = append(ask, n)
 		}
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +40,11 @@ func TestEmptyState(t *testing.T) {
 func TestHugeValue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 3)
-	w := r.worker(r.client("n0"), func(o *TaskOptions) { o.HolderTimeout = 10 * time.Second })
+	w := r.worker(r.client("n0"), func(o *TaskOptions) { o.HolderTimeout, o.SaveTimeout = time.Minute, time.Minute })
 	w.mustLoad(0)
-	w.fill(3, 1, 50<<20)
+	huge := make([]byte, 50<<20)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(huge)
+	w.put("huge", string(huge))
 	w.put("small", "value")
 	w.checkpoint(1)
 	h := r.heir(w, r.client("n1"), nil)
@@ -121,11 +124,10 @@ func TestHolderThatDoesNotAnswerIsPassedOver(t *testing.T) {
 	}
 	// It is not waited for again.
 	w.churn(1, 100)
-	began := time.Now()
-	w.checkpoint(2)
-	if d := time.Since(began); d > 190*time.Millisecond {
-		t.Errorf("the next save took %v", d)
+	if !w.c.shun.all()["n3"] {
+		t.Error("n3 is not remembered")
 	}
+	w.checkpoint(2)
 	h := r.heir(w, r.client("n1"), nil)
 	h.mustLoad(2)
 	h.check()
@@ -136,7 +138,7 @@ func TestThawedChangesAreInTheNextVersion(t *testing.T) {
 	r := newRig(t, 2)
 	f := r.front("n2")
 	r.settle()
-	w := r.worker(r.client("n0"), func(o *TaskOptions) { o.SaveTimeout, o.HolderTimeout = 300*time.Millisecond, time.Minute })
+	w := r.worker(r.client("n0"), func(o *TaskOptions) { o.SaveTimeout, o.HolderTimeout = time.Second, time.Minute })
 	w.mustLoad(0)
 	w.fill(1, 300, 50)
 	w.checkpoint(1)
@@ -144,7 +146,7 @@ func TestThawedChangesAreInTheNextVersion(t *testing.T) {
 	f.stalled.Store(true)
 	f.deaf.Store(true)
 	err := w.save(2)
-	if err == nil || !strings.Contains(err.Error(), "longer than 300ms") {
+	if err == nil || !strings.Contains(err.Error(), "longer than 1s") {
 		t.Fatalf("a save whose holder never answers: %v", err)
 	}
 	w.Thaw(2)

@@ -21,12 +21,13 @@ type survey struct {
 
 	mu       sync.Mutex
 	answered map[shard.NodeID]protocol.HaveAnswer
-	changed  chan struct{} // signals an answer
+	told     map[shard.NodeID]bool // whose answer is in the plan, or was news
+	changed  chan struct{}         // signals an answer
 }
 
 func newSurvey(t *Task, m *shard.Manifest, p *picture) *survey {
 	return &survey{
-		t: t, m: m, picture: p, answered: make(map[shard.NodeID]protocol.HaveAnswer),
+		t: t, m: m, picture: p, answered: make(map[shard.NodeID]protocol.HaveAnswer), told: make(map[shard.NodeID]bool),
 		changed: make(chan struct{}, 1),
 	}
 }
@@ -34,7 +35,7 @@ func newSurvey(t *Task, m *shard.Manifest, p *picture) *survey {
 // How long answers are waited for before the plan is made: less if all shards are
 // had by those who answered.
 const (
-	surveyFor  = time.Second
+	surveyFor  = 500 * time.Millisecond
 	surveyRest = 30 * time.Millisecond
 )
 
@@ -75,6 +76,7 @@ func (s *survey) askOne(ctx context.Context, n ring.Node) (protocol.HaveAnswer, 
 	defer s.mu.Unlock()
 	if err == nil {
 		s.answered[shard.NodeID(n.ID)] = a
+		delete(s.told, shard.NodeID(n.ID))
 	}
 	select {
 	case s.changed <- struct{}{}:
@@ -83,12 +85,33 @@ func (s *survey) askOne(ctx context.Context, n ring.Node) (protocol.HaveAnswer, 
 	return a, err
 }
 
-// heard tells whether the node has answered.
-func (s *survey) heard(id shard.NodeID) bool {
+// known tells whether the node's answer is in the plan, or was news.
+func (s *survey) known(id shard.NodeID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[id]
+}
+
+// answer tells whether there is an answer of the node.
+func (s *survey) answer(id shard.NodeID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.answered[id]
 	return ok
+}
+
+// news are the answers that came since the last call, or since the plan.
+func (s *survey) news() map[shard.NodeID]protocol.HaveAnswer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	news := make(map[shard.NodeID]protocol.HaveAnswer)
+	for id, a := range s.answered {
+		if !s.told[id] {
+			s.told[id] = true
+			news[id] = a
+		}
+	}
+	return news
 }
 
 // forget says that a node's answer is void.
@@ -96,10 +119,13 @@ func (s *survey) forget(id shard.NodeID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.answered, id)
+	delete(s.told, id)
 }
 
 // covered tells whether those who answered have everything.
 func (s *survey) covered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range s.pieces(false) {
 		for _, o := range p.Chain {
 			if len(o.Holders) == 0 {
@@ -112,9 +138,8 @@ func (s *survey) covered() bool {
 
 // pieces are the shards with their holders: who says so, and for objects that
 // nobody says to have, whom the manifest names, unless that node said otherwise.
+// It is called with mu held.
 func (s *survey) pieces(hints bool) []recovery.Piece {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	pieces := make([]recovery.Piece, len(s.m.Shards))
 	for i, chain := range s.m.Shards {
 		pieces[i] = recovery.Piece{Shard: i, Bytes: foldedSize(chain), Chain: make([]recovery.Object, len(chain))}
@@ -162,6 +187,8 @@ func foldedSize(chain []shard.Ref) int64 {
 // input is what the plan is made of.
 func (s *survey) input(status *protocol.NodeStatus) recovery.Input {
 	t := s.t
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	in := recovery.Input{
 		Owner: t.o.Owner.String(), Version: s.m.Version, Mode: t.o.Mode, Params: t.o.Params,
 		Pieces: s.pieces(true),
@@ -173,8 +200,9 @@ func (s *survey) input(status *protocol.NodeStatus) recovery.Input {
 	}
 	in.Receiver.Down = rates.down
 	in.Receiver.Site = s.picture.nodes[s.picture.self].Rack
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	for id := range s.answered {
+		s.told[id] = true
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.picture.nodes)) {
 		n := s.picture.nodes[id]
 		in.Nodes = append(in.Nodes, recovery.Node{

@@ -22,6 +22,7 @@ import (
 
 // An older placement can change nothing, wherever the newer one was heard of.
 func TestFence(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	old := r.task("c")
 	old.epoch = 4
@@ -69,6 +70,7 @@ func TestFence(t *testing.T) {
 
 // A manifest cannot be replaced, and asking for what is not there says so.
 func TestManifests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(4, 2)), 100, 100)
@@ -115,6 +117,7 @@ func TestManifests(t *testing.T) {
 
 // Garbage is answered with an error, and the node goes on.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a")
 	a := r.nodes["a"]
 	rng := rand.New(rand.NewPCG(4, 3))
@@ -157,6 +160,7 @@ func TestGarbage(t *testing.T) {
 
 // What people ask for.
 func TestForPeople(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	a := r.nodes["a"]
 	for task, at := range map[int32]int64{2: 10, 1: 20} {
@@ -189,6 +193,7 @@ func TestForPeople(t *testing.T) {
 
 // A wall clock that jumps about disturbs nobody.
 func TestClockJumps(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var calls atomic.Int64
 	for _, name := range []string{"a", "b", "c"} {
@@ -234,6 +239,7 @@ func (w *fullWriter) Write(b []byte) (int, error) {
 
 // With a full disk a node refuses what is new, says why, and serves what it has.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := &full{Storage: storage.NewMemStorage()}
 	r := newRig(t, "b", "c")
 	a := r.start("a", func(c *Config) { c.tune = func(o *store.Options) { o.Storage = disk } })

@@ -13,6 +13,7 @@
 //     chunk by chunk, and folds where neighbours of a chain meet;
 //   - commits.go: what is committed, as far as heard;
 //   - upkeep.go, mend.go: what package upkeep decides is done, again and again;
+//   - talk.go: what this node asks others;
 //   - status.go: the node's account of itself.
 //
 // Decisions are those of pure packages: ring, upkeep, recovery. Durable things go

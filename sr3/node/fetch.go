@@ -173,7 +173,8 @@ func (t *serving) begin(ctx context.Context, s *transport.Stream, head []byte) e
 		return invalid(err)
 	}
 	t.manifest, err = t.node.manifests.get(t.header.Owner, t.header.Version)
-	if errors.Is(err, store.ErrNotFound) {
+	reads := slices.ContainsFunc(t.routes, func(r *route) bool { return len(r.own) > 0 })
+	if errors.Is(err, store.ErrNotFound) && reads {
 		// Objects may be here though the manifest is not.
 		t.manifest, err = t.node.findManifest(ctx, t.header.Owner, t.header.Version)
 	}

@@ -13,6 +13,7 @@ import (
 // A version comes back byte for byte, whatever the mode, also when no node has a
 // whole chain, so that relays and the receiver fold.
 func TestRecoverInEveryMode(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c", "d", "e", "f")
 	rng := rand.New(rand.NewPCG(1, 1))
 	whole, scattered := r.task("whole"), r.task("scattered")
@@ -54,6 +55,7 @@ func TestRecoverInEveryMode(t *testing.T) {
 // A stream goes on where another stopped, does not send what is skipped, and says
 // what is not there.
 func TestLeafOrders(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(1, 2)), 6000, 6000)

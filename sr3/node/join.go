@@ -18,8 +18,9 @@ type join struct {
 	failed  bool // some part will not come
 }
 
-// maxJoinWait is how long a part that is to be joined waits for memory. Others wait
-// for it, so it gives up: the receiver then plans without this relay.
+// maxJoinWait is how long a part that is to be joined waits for memory, if the
+// receiver bears silence for twice as long. Others wait for it, so it gives up: the
+// receiver then plans without this relay.
 const maxJoinWait = 2 * time.Second
 
 // deliver takes in a part that is to be joined, with the memory w that was
@@ -35,14 +36,15 @@ func (t *serving) deliver(ctx context.Context, r *route, p recovery.Part, bytes 
 	j.parts[p.First] = bytes
 	j.weight += w
 	j.missing--
-	whole := j.missing == 0
-	t.mu.Unlock()
-	if !whole {
-		return nil
+	var parts [][]byte
+	if j.missing == 0 {
+		for _, first := range slices.Sorted(maps.Keys(j.parts)) {
+			parts = append(parts, j.parts[first])
+		}
 	}
-	parts := make([][]byte, 0, len(j.parts))
-	for _, first := range slices.Sorted(maps.Keys(j.parts)) {
-		parts = append(parts, j.parts[first])
+	t.mu.Unlock()
+	if parts == nil {
+		return nil
 	}
 	defer t.fail(r) // which frees the memory
 	folded, err := t.node.joinParts(ctx, parts)
@@ -54,7 +56,7 @@ func (t *serving) deliver(ctx context.Context, r *route, p recovery.Part, bytes 
 
 // reserve gets memory for a part that others wait for.
 func (t *serving) reserve(ctx context.Context, weight int64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxJoinWait, fmt.Errorf("%w: no memory to join parts in", errUnavailable))
+	ctx, cancel := context.WithTimeoutCause(ctx, min(maxJoinWait, t.stall()/2), fmt.Errorf("%w: no memory to join parts in", errUnavailable))
 	defer cancel()
 	if t.node.reading.Acquire(ctx, weight) != nil {
 		return context.Cause(ctx)

@@ -18,7 +18,7 @@ func (n *Node) bringManifest(ctx context.Context, a upkeep.FetchManifest) error 
 	for _, id := range a.From {
 		m, err := n.askManifest(ctx, id, a.Owner, a.Version)
 		if err == nil {
-			return n.keepManifest(ctx, m)
+			return n.store.RestoreManifest(ctx, m)
 		}
 		errs = append(errs, err)
 	}
@@ -48,7 +48,7 @@ func (n *Node) bringObject(ctx context.Context, a upkeep.FetchObject) error {
 		b, err := n.fetchObject(one, ref, id, n.upkeep.pace)
 		cancel()
 		if err == nil {
-			if err = n.keep(ctx, store.Item{Ref: ref, Stored: b}); err == nil {
+			if err = n.store.Restore(ctx, store.Item{Ref: ref, Stored: b}); err == nil {
 				n.repaired.Add(1)
 			}
 			return err
@@ -109,7 +109,7 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	if ref.Kind != shard.Base {
 		return shard.Ref{}, invalid(fmt.Errorf("fold of %v: the chain does not begin with a base", foldOf(chain)))
 	}
-	return ref, n.keep(ctx, store.Item{Ref: ref, Stored: folded})
+	return ref, n.store.Restore(ctx, store.Item{Ref: ref, Stored: folded})
 }
 
 // scrubRest is the time between two walks over everything.

@@ -28,6 +28,7 @@ var errClosed = errors.New("the node is closing")
 type Node struct {
 	cfg    Config
 	id     shard.NodeID
+	me     ring.Node
 	log    *slog.Logger
 	store  *store.Store
 	codec  *shard.Codec
@@ -100,11 +101,10 @@ func (n *Node) open() error {
 	if n.end, err = transport.Listen(n.transport(), n.cfg.Addr, served); err != nil {
 		return fail(err)
 	}
-	self, err := n.self()
-	if err != nil {
+	if n.me, err = n.self(); err != nil {
 		return fail(err)
 	}
-	if n.circle, err = newCircle(&n.cfg, self, n.end.Send); err != nil {
+	if n.circle, err = newCircle(&n.cfg, n.me, n.end.Send); err != nil {
 		return fail(err)
 	}
 	n.circle.joined = n.upkeep.joined
@@ -147,17 +147,10 @@ func (n *Node) self() (ring.Node, error) {
 }
 
 // Addr is where others reach the node.
-func (n *Node) Addr() string { return n.Self().Addr }
+func (n *Node) Addr() string { return n.me.Addr }
 
 // Self is the node as the ring knows it; others take it as a seed.
-func (n *Node) Self() ring.Node {
-	for _, node := range n.circle.now.Load().view.Nodes() {
-		if node.ID == n.cfg.ID {
-			return node
-		}
-	}
-	panic("node: a view without the node itself")
-}
+func (n *Node) Self() ring.Node { return n.me }
 
 // SetSeeds tells which nodes should be on the ring, as the coordination store has
 // them, and joins it; the node itself may be among them. They are called upon until

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/stormring/stormring/sr3/protocol"
@@ -81,7 +82,7 @@ func (n *Node) receive(ctx context.Context, s *transport.Stream, a *protocol.Ass
 		}
 	}
 	for {
-		message, err := s.Recv(ctx)
+		message, err := recvSoon(ctx, s)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -126,6 +127,17 @@ func (n *Node) receive(ctx context.Context, s *transport.Stream, a *protocol.Ass
 		return hand()
 	}
 	return nil
+}
+
+// recvSoon receives a message from a sender that must not keep memory for ever.
+func recvSoon(ctx context.Context, s *transport.Stream) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stuck, fmt.Errorf("the sender sent nothing for %v", stuck))
+	defer cancel()
+	m, err := s.Recv(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return m, err
 }
 
 // storeBatches writes what comes; it ends early at the first error.

@@ -81,7 +81,8 @@ func (t *serving) stallOf(f *recovery.Flow) time.Duration {
 	return time.Duration(float64(t.stall()) * (h + 1) / (h + 2))
 }
 
-// run passes on what the child sends. If the child fails, the receiver is told, and
+// run passes on what the child sends, in the order in which it comes: the receiver
+// puts shards in their place by number. If the child fails, the receiver is told, and
 // all else goes on.
 func (c *child) run(ctx context.Context) error {
 	if c == nil {

@@ -22,6 +22,7 @@ func (n *Node) Status() protocol.NodeStatus {
 		Repaired:        n.repaired.Load(), Damaged: n.damaged.Load(),
 		Recoveries: int(n.recoveries.Load()),
 		Trouble:    cmp.Or(usage.Full, usage.Readonly),
+		Dropped:    n.circle.dropped.Load(),
 	}
 	var e ring.Explanation
 	err := n.circle.do(context.Background(), func(m *ring.Machine, _ time.Duration) ring.Out {

@@ -2,16 +2,14 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stormring/stormring/sr3/protocol"
-	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
 	"github.com/stormring/stormring/sr3/upkeep"
 )
@@ -28,7 +26,7 @@ type upkeeper struct {
 
 	mu      sync.Mutex // guards the rest
 	keeper  *upkeep.Keeper
-	trouble string // the last action that failed, logged once
+	noted   time.Duration // when something that failed was last logged
 	greeted map[shard.NodeID]bool
 }
 
@@ -191,18 +189,27 @@ func (u *upkeeper) do(ctx context.Context, jobs *errgroup.Group, a upkeep.Action
 	}
 }
 
-// note logs what failed, once until something else does.
+// noteEvery is how often at most it is logged that something was not possible: a
+// node that is away is so for many things.
+const noteEvery = 10 * time.Second
+
+// note logs what failed. It is tried again, and the status counts what is missing.
 func (u *upkeeper) note(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
+	now := u.node.circle.clock()
 	u.mu.Lock()
-	again := u.trouble == err.Error()
-	u.trouble = err.Error()
-	u.mu.Unlock()
-	if !again {
-		u.node.log.Info("upkeep: not done yet, tried again later", "err", err)
+	loud := u.noted == 0 || now-u.noted >= noteEvery
+	if loud {
+		u.noted = now
 	}
+	u.mu.Unlock()
+	level := slog.LevelDebug
+	if loud {
+		level = slog.LevelInfo
+	}
+	u.node.log.Log(ctx, level, "upkeep: not done yet, tried again later", "err", err)
 }
 
 func (u *upkeeper) joined(id shard.NodeID) {
@@ -232,10 +239,14 @@ func (n *Node) vouch(_ context.Context, q protocol.VouchRequest) (protocol.Vouch
 	n.upkeep.mu.Lock()
 	manifest, have := n.upkeep.keeper.Vouch(q.From, q.Owner, q.Version, q.Refs)
 	n.upkeep.mu.Unlock()
+	vouched := make(map[shard.ObjectID]bool, len(have))
+	for i := range have {
+		vouched[have[i].ObjectID] = true
+	}
 	a := protocol.VouchAnswer{Manifest: manifest, Have: make([]bool, len(q.Refs))}
 	for i, r := range q.Refs {
 		// What was here at the last look may be damaged by now.
-		a.Have[i] = n.store.Has(r) && slices.ContainsFunc(have, func(h shard.Ref) bool { return h.ObjectID == r.ObjectID })
+		a.Have[i] = vouched[r.ObjectID] && n.store.Has(r)
 	}
 	return a, nil
 }
@@ -266,64 +277,4 @@ func (u *upkeeper) askHave(ctx context.Context, a upkeep.AskHave, id shard.NodeI
 func (n *Node) offer(ctx context.Context, a upkeep.Offer) error {
 	var done nothing
 	return n.call(ctx, a.To, protocol.Offer, protocol.OfferRequest{Owner: a.Owner, Version: a.Version, From: n.id}, &done)
-}
-
-// callTime is how long a small request to another node may take.
-const callTime = 5 * time.Second
-
-// call asks another node.
-func (n *Node) call(ctx context.Context, id shard.NodeID, method byte, q, answer any) error {
-	b, err := n.callRaw(ctx, id, method, protocol.Encode(q))
-	if err != nil {
-		return err
-	}
-	return protocol.Decode(b, answer)
-}
-
-func (n *Node) callRaw(ctx context.Context, id shard.NodeID, method byte, request []byte) ([]byte, error) {
-	addr := n.addr(id)
-	if addr == "" {
-		return nil, fmt.Errorf("node %s is not on the ring", id)
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	b, err := n.end.Call(ctx, addr, method, request)
-	if err != nil {
-		return nil, fmt.Errorf("ask node %s: %w", id, err)
-	}
-	return b, nil
-}
-
-// askManifest gets a manifest from another node.
-func (n *Node) askManifest(ctx context.Context, id shard.NodeID, o shard.Owner, v shard.Version) (*shard.Manifest, error) {
-	b, err := n.callRaw(ctx, id, protocol.GetManifest, protocol.Encode(protocol.VersionRequest{Owner: o, Version: v}))
-	if err != nil {
-		return nil, err
-	}
-	m, err := shard.DecodeManifest(b)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest that node %s sent: %w", id, err)
-	}
-	if m.Owner != o || v != 0 && m.Version != v {
-		return nil, fmt.Errorf("node %s sent the manifest of %v version %d, asked for was that of %v version %d", id, m.Owner, m.Version, o, v)
-	}
-	return m, nil
-}
-
-// findManifest asks the nodes that should have a manifest, for a recovery that
-// wants it now.
-func (n *Node) findManifest(ctx context.Context, o shard.Owner, v shard.Version) (*shard.Manifest, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	errs := []error{fmt.Errorf("the manifest of %v version %d is not here", o, v)}
-	for _, node := range ring.Holders(n.circle.now.Load().view, o.Hash(), 4) {
-		if id := shard.NodeID(node.ID); id != n.id {
-			m, err := n.askManifest(ctx, id, o, v)
-			if err == nil {
-				return m, nil
-			}
-			errs = append(errs, err)
-		}
-	}
-	return nil, errors.Join(errs...)
 }

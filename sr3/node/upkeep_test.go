@@ -71,6 +71,7 @@ func (r *rig) healthy(m *shard.Manifest) {
 // A node that dies is made up for, one that joins takes over, and what it took over
 // goes elsewhere.
 func TestCopiesFollowTheRing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c", "d", "e")
 	rng := rand.New(rand.NewPCG(2, 1))
 	k := r.task("c")
@@ -97,10 +98,8 @@ func TestCopiesFollowTheRing(t *testing.T) {
 
 // What is left of an old placement is repaired though a newer one has fenced it.
 func TestRepairBehindTheFence(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c", "d")
-	if _, ok := any(r.nodes["a"].store).(restorer); !ok {
-		t.Skip("this store cannot")
-	}
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(2, 2)), 2000, 2000)
 	m := k.save(1)
@@ -115,6 +114,7 @@ func TestRepairBehindTheFence(t *testing.T) {
 
 // A node comes back with its disk, and once more without.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c", "d")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(2, 3)), 2000, 2000)
@@ -133,13 +133,15 @@ func TestRestart(t *testing.T) {
 	}
 	b = r.start("b", nil)
 	r.healthy(m)
-	if s := b.Status(); s.Objects != objects || s.Repaired != int64(objects) {
-		t.Errorf("without its disk it has %d objects of %d, %d were fetched", s.Objects, objects, s.Repaired)
-	}
+	eventually(t, "all was fetched", func() bool {
+		s := b.Status()
+		return s.Objects == objects && s.Repaired == int64(objects)
+	})
 }
 
 // A byte that changed on disk is found by the scrub and made good.
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(2, 4)), 2000, 2000)
@@ -154,9 +156,10 @@ func TestScrub(t *testing.T) {
 	}
 	eventually(t, "the damage is seen", func() bool { return a.Status().Damaged > 0 })
 	r.healthy(m)
-	if s := a.Status(); s.Repaired < 1 || s.Damaged > s.Repaired {
-		t.Errorf("%d objects were damaged, %d repaired", s.Damaged, s.Repaired)
-	}
+	eventually(t, "all that was damaged is counted as repaired", func() bool {
+		s := a.Status()
+		return s.Repaired >= 1 && s.Repaired >= s.Damaged
+	})
 }
 
 // flip changes a byte in the first file of a folder that has these bytes.
@@ -191,6 +194,7 @@ func flip(t *testing.T, dir string, what []byte) {
 // What belongs to a topology that does not exist any more goes, and nothing of it
 // while the coordination store is away.
 func TestTopologyGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(2, 5)), 100, 100)
@@ -208,6 +212,7 @@ func TestTopologyGone(t *testing.T) {
 
 // Old versions and folded chains go once nobody names them.
 func TestOldVersionsGo(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "a", "b", "c")
 	k := r.task("c")
 	rng := rand.New(rand.NewPCG(2, 6))

@@ -9,7 +9,8 @@
 // What nodes say may contradict: they were asked one after another, some are
 // behind, some are away. The rules are one for each kind of fact:
 //
-//   - of a node's status the most voices count, and of as many the worse one;
+//   - of a node's status the most voices count, and of as many the worse one, unless
+//     the node answers and one says that it is alive;
 //   - a version that somebody knows of exists;
 //   - of several reports of one task the newest counts, and what older ones say of
 //     recoveries is its history;

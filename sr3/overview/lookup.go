@@ -151,7 +151,7 @@ func (l *Lookup) calls() names {
 		for _, h := range all {
 			if !seen[h.ID] {
 				seen[h.ID] = true
-				r.Nodes = append(r.Nodes, Node{ID: h.ID, Addr: h.Addr, Host: h.Host})
+				r.Nodes = append(r.Nodes, Node{ID: h.ID, Addr: h.Addr, Host: h.Host, Status: ring.Alive.String()})
 			}
 		}
 	}

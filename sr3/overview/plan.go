@@ -163,10 +163,14 @@ func (p *planning) resolve() error {
 		return nil
 	}
 	for _, n := range p.ring.named(p.q.On) {
-		if n.Living() && !p.lost[shard.NodeID(n.ID)] {
-			p.on = n
-			return nil
+		if !n.Living() {
+			continue
 		}
+		if p.lost[shard.NodeID(n.ID)] {
+			return fmt.Errorf("%s is to be lost, so nothing can be rebuilt on it", p.q.On)
+		}
+		p.on = n
+		return nil
 	}
 	return fmt.Errorf("no living node of the ring is on %q; there are %s", p.q.On, p.ring.hosts())
 }

@@ -73,6 +73,9 @@ func (t *TaskPlan) predicted(m recovery.Mode) string {
 
 func (t *TaskPlan) write(b *strings.Builder, called names) {
 	for i, plan := range t.Plans {
+		if i > 0 && plan.Bytes == 0 {
+			continue // nothing is sent, in whatever mode
+		}
 		plan = rename(plan, called)
 		if i == 0 {
 			fmt.Fprintf(b, "\n%s", plan.String())

@@ -1,6 +1,8 @@
 package overview
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stormring/stormring/sr3/protocol"
@@ -108,4 +110,14 @@ func equal(t *testing.T, what, got, want string) {
 	if got != want {
 		t.Errorf("%s: got\n%s\nwant\n%s", what, got, want)
 	}
+}
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, file, got, string(want))
 }

@@ -140,7 +140,8 @@ func MakeRing(answers []Answer) Ring {
 			m.account(s)
 		}
 	}
-	for _, s := range m.statuses {
+	for _, id := range slices.Sorted(maps.Keys(m.statuses)) {
+		s := m.statuses[id]
 		for i := range s.Members {
 			m.hear(s, &s.Members[i])
 		}
@@ -221,6 +222,9 @@ func (n *Node) judge(own *protocol.NodeStatus) {
 		return
 	}
 	worst := []string{ring.Left.String(), ring.Dead.String(), ring.Suspect.String(), ring.Alive.String()}
+	if own != nil && own.Joined {
+		worst = []string{ring.Alive.String(), ring.Left.String(), ring.Dead.String(), ring.Suspect.String()}
+	}
 	n.Status = slices.MaxFunc(slices.Sorted(maps.Keys(n.Seen)), func(a, b string) int {
 		// A status that is unknown here is as bad as can be.
 		return cmp.Or(cmp.Compare(n.Seen[a], n.Seen[b]), cmp.Compare(slices.Index(worst, b), slices.Index(worst, a)))

@@ -24,23 +24,26 @@ func table(b *strings.Builder, rows [][]string) {
 // names are what nodes are called in texts, by id: an id is long.
 type names map[string]string
 
-// names calls nodes by their hosts or, if there are several on one, by their
-// addresses.
+// names calls living nodes by their hosts or, if there are several on one, by their
+// addresses; dead ones by their hosts if nobody lives there.
 func (r *Ring) names() names {
-	on := map[string]int{}
+	living, dead := map[string]int{}, map[string]int{}
 	for i := range r.Nodes {
-		on[r.Nodes[i].Host]++
+		if n := &r.Nodes[i]; n.Living() {
+			living[n.Host]++
+		} else {
+			dead[n.Host]++
+		}
 	}
 	all := names{}
 	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		switch {
+		switch n := &r.Nodes[i]; {
 		case n.Host == "":
 			all[n.ID] = n.ID
-		case on[n.Host] > 1:
-			all[n.ID] = n.Addr
-		default:
+		case n.Living() && living[n.Host] == 1, living[n.Host] == 0 && dead[n.Host] == 1:
 			all[n.ID] = n.Host
+		case n.Living():
+			all[n.ID] = n.Addr
 		}
 	}
 	return all

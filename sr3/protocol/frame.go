@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
+
 	"github.com/stormring/stormring/sr3/recovery"
 )
 

@@ -28,6 +28,9 @@ type NodeStatus struct {
 	Damaged  int64 `json:"damaged"`
 	// Recoveries are the streams of recoveries that it serves now.
 	Recoveries int `json:"recoveries"`
+	// Dropped counts messages of the ring that there was no room for; they are
+	// repeated.
+	Dropped int64 `json:"dropped"`
 	// Trouble says what is wrong with the store, "" if nothing.
 	Trouble string       `json:"trouble,omitempty"`
 	Peers   []PeerStatus `json:"peers"`

@@ -152,6 +152,13 @@ func TestRules(t *testing.T) {
 	ok(t, s.Fence(ctx, testOwner, 5))
 	is(t, s.Put(ctx, a), ErrFenced, "epoch 5")
 	is(t, s.PutManifest(ctx, manifest(2, 4)), ErrFenced, "epoch 5")
+	// What is committed may come back all the same.
+	ok(t, s.Restore(ctx, a))
+	ok(t, s.RestoreManifest(ctx, manifest(2, 4)))
+	ok(t, s.DeleteManifest(ctx, testOwner, 2))
+	if _, err := s.Get(ctx, a.Ref); err != nil || !s.Has(a.Ref) {
+		t.Errorf("a restored object is not there: %v", err)
+	}
 	ok(t, s.Put(ctx, object(t, testOwner, 0, 2, 5, shard.Base, 64)))
 
 	ok(t, s.Delete(ctx))

@@ -52,24 +52,40 @@ func (s *Store) do(ctx context.Context, o operation) error {
 // shard.ErrTooLarge beyond MaxObject, ErrConflict, ErrFenced, ErrFull, ErrClosed.
 // After an error of the disk, none of these, they may be stored all the same.
 func (s *Store) Put(ctx context.Context, items ...Item) error {
-	if len(items) == 0 {
-		return nil
+	o, err := puttingOf(items)
+	if err != nil || len(items) == 0 {
+		return err
 	}
+	return s.do(ctx, o)
+}
+
+// Restore is Put whatever the fence says of the epoch: for objects that a kept
+// manifest names and that another holder lost or this one never had.
+func (s *Store) Restore(ctx context.Context, items ...Item) error {
+	o, err := puttingOf(items)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	return s.do(ctx, restoring{o})
+}
+
+// puttingOf verifies items.
+func puttingOf(items []Item) (putting, error) {
 	o := make(putting, len(items))
 	for i := range items {
 		ref := &items[i].Ref
 		if len(items[i].Stored) > MaxObject {
-			return fmt.Errorf("%v: %d bytes, more than %d: %w", ref.ObjectID, len(items[i].Stored), MaxObject, shard.ErrTooLarge)
+			return nil, fmt.Errorf("%v: %d bytes, more than %d: %w", ref.ObjectID, len(items[i].Stored), MaxObject, shard.ErrTooLarge)
 		}
 		if err := checkOwner(ref.Owner); err != nil {
-			return err
+			return nil, err
 		}
 		if err := shard.Verify(*ref, items[i].Stored); err != nil {
-			return err
+			return nil, err
 		}
 		o[i] = items[i]
 	}
-	return s.do(ctx, o)
+	return o, nil
 }
 
 // checkOwner refuses names that a head has no room for.
@@ -92,7 +108,14 @@ func (o putting) bytes() int64 {
 	return n
 }
 
-func (o putting) stage(st *stage) error {
+// restoring is putting that heeds no fence.
+type restoring struct{ putting }
+
+func (o restoring) stage(st *stage) error { return o.put(st, false) }
+
+func (o putting) stage(st *stage) error { return o.put(st, true) }
+
+func (o putting) put(st *stage, heed bool) error {
 	s := st.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -100,7 +123,7 @@ func (o putting) stage(st *stage) error {
 	var here []shard.ObjectID
 	for i := range o {
 		ref := &o[i].Ref
-		if f := st.fenced(ref.Owner); ref.Epoch < f {
+		if f := st.fenced(ref.Owner); heed && ref.Epoch < f {
 			return fenced(ref.String(), f)
 		}
 		have := st.objects[ref.ObjectID]
@@ -136,6 +159,16 @@ func fenced(what string, f shard.Epoch) error {
 // PutManifest stores a manifest and returns when it is fsynced. The same again
 // is fine. Errors are those of Put.
 func (s *Store) PutManifest(ctx context.Context, m *shard.Manifest) error {
+	return s.putManifest(ctx, m, true)
+}
+
+// RestoreManifest is PutManifest whatever the fence says of the epoch: for one that
+// is committed.
+func (s *Store) RestoreManifest(ctx context.Context, m *shard.Manifest) error {
+	return s.putManifest(ctx, m, false)
+}
+
+func (s *Store) putManifest(ctx context.Context, m *shard.Manifest, heed bool) error {
 	b, err := m.Encode()
 	if err != nil {
 		return err
@@ -143,12 +176,13 @@ func (s *Store) PutManifest(ctx context.Context, m *shard.Manifest) error {
 	return s.do(ctx, &puttingManifest{head{
 		what: aManifest, owner: m.Owner, version: m.Version, epoch: m.Epoch,
 		stored: int64(len(b)), sum: xxhash.Sum64(b),
-	}, b})
+	}, b, heed})
 }
 
 type puttingManifest struct {
 	head
 	encoded []byte
+	heed    bool // the fence
 }
 
 func (o *puttingManifest) deletes() bool { return false }
@@ -158,7 +192,7 @@ func (o *puttingManifest) stage(st *stage) error {
 	st.s.mu.RLock()
 	defer st.s.mu.RUnlock()
 	name := fmt.Sprintf("manifest of %v version %d epoch %d", o.owner, o.version, o.epoch)
-	if f := st.fenced(o.owner); o.epoch < f {
+	if f := st.fenced(o.owner); o.heed && o.epoch < f {
 		return fenced(name, f)
 	}
 	k := manifestKey{o.owner, o.version}

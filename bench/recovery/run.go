@@ -1,0 +1,471 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stormring/stormring/bench"
+	sr3 "github.com/stormring/stormring/sr3/recovery"
+)
+
+// Options say what to measure.
+type Options struct {
+	// Setups are names of set-ups, and LoopbackName; none are all.
+	Setups []string
+	// Full adds the large states.
+	Full bool
+	// Runs of which the median counts; states of a GiB have one.
+	Runs int
+	// Dir is the folder for what the nodes store meanwhile; "" is the system's.
+	Dir string
+	// Command starts this program so that it calls Serve.
+	Command []string
+	// Log gets what the children log.
+	Log *os.File
+	// Say is told how it goes.
+	Say func(string)
+}
+
+// Run measures. What it returns beside an error is what was done until then.
+func Run(ctx context.Context, o Options) (Report, error) {
+	o.Runs = max(o.Runs, 1)
+	r := Report{Machine: bench.ReadMachine()}
+	for _, s := range Setups() {
+		if len(o.Setups) > 0 && !slices.Contains(o.Setups, s.Name) {
+			continue
+		}
+		sizes := s.MiB
+		if o.Full {
+			sizes = append(slices.Clone(sizes), s.Full...)
+		}
+		for _, mib := range sizes {
+			t := trial{Setup: s, mib: mib, o: o}
+			results, err := t.run(ctx)
+			r.Results = append(r.Results, results...)
+			if err != nil {
+				return r, fmt.Errorf("set-up %s, %d MiB: %w", s.Name, mib, err)
+			}
+		}
+		r.Setups = append(r.Setups, s)
+	}
+	if len(o.Setups) == 0 || slices.Contains(o.Setups, LoopbackName) {
+		var err error
+		if r.Loopback, err = runLoopback(ctx, o); err != nil {
+			return r, fmt.Errorf("loopback: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// trial is one set-up with one size of state.
+type trial struct {
+	Setup
+	mib int
+	o   Options
+
+	lab    *lab
+	states []saved
+	epoch  int64
+	store  string // address of the remote store
+}
+
+// saved is a state that can be brought back.
+type saved struct {
+	state
+	version int64
+	digest  string
+	// stored is what its base has at rest; folded, it has as much.
+	stored int64
+}
+
+// holders are the hosts that store.
+func (t *trial) holders() []string {
+	names := make([]string, t.Nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%02d", i+1)
+	}
+	return names
+}
+
+// receivers are the hosts that rebuild.
+func (t *trial) receivers() []string {
+	names := make([]string, slices.Max(append(slices.Clone(t.Owners), 1)))
+	for i := range names {
+		names[i] = fmt.Sprintf("r%d", i+1)
+	}
+	return names
+}
+
+func (t *trial) say(format string, args ...any) {
+	t.o.Say(fmt.Sprintf("%s, %d MiB: ", t.Name, t.mib) + fmt.Sprintf(format, args...))
+}
+
+func (t *trial) run(ctx context.Context) (results []Result, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.say("starting %d nodes", t.Nodes)
+	t.lab, err = newLab(ctx, starter{t.o.Command, t.o.Log}, t.o.Dir, false)
+	if t.lab != nil {
+		defer t.lab.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := t.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.fill(ctx); err != nil {
+		return nil, err
+	}
+	for _, name := range t.receivers() {
+		if err := t.lab.node(ctx, name, ""); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.lab.join(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.shape(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(t.Owners) > 0:
+		return t.series(ctx, t.Owners, nil)
+	case len(t.Killed) > 0:
+		return t.series(ctx, nil, t.Killed)
+	default:
+		return t.modes(ctx)
+	}
+}
+
+// build makes the hosts, whose links have no limits yet.
+func (t *trial) build(ctx context.Context) error {
+	n, site := t.lab.net, ""
+	if t.Shared > 0 {
+		site = "far"
+		if err := n.addSite(ctx, site); err != nil {
+			return err
+		}
+	}
+	for _, name := range append(t.holders(), "saver") {
+		if err := n.addHost(ctx, name, site); err != nil {
+			return err
+		}
+	}
+	for _, name := range append(t.receivers(), "store") {
+		if err := n.addHost(ctx, name, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trial) rack(i int) string {
+	switch {
+	case t.Racks > 0:
+		return fmt.Sprintf("rack%d", i/t.perRack()+1)
+	case t.Shared > 0:
+		return "far"
+	}
+	return ""
+}
+
+// up starts some of the holders.
+func (t *trial) up(ctx context.Context, hosts ...string) error {
+	for i, name := range t.holders() {
+		if slices.Contains(hosts, name) {
+			if err := t.lab.node(ctx, name, t.rack(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return t.lab.join(ctx)
+}
+
+// fill starts the holders and saves the states.
+func (t *trial) fill(ctx context.Context) error {
+	hosts := t.holders()
+	parts := [][]string{hosts}
+	if t.Scattered {
+		parts = slices.Collect(slices.Chunk(hosts, len(hosts)/(t.Deltas+1)))
+	}
+	if err := t.up(ctx, parts[0]...); err != nil {
+		return err
+	}
+	w, err := t.lab.worker(ctx, "saver")
+	if err != nil {
+		return err
+	}
+	defer w.kill()
+	owners := len(t.receivers())
+	t.say("saving")
+	for task := range owners {
+		s := state{Task: int32(task + 1), Bytes: int64(t.mib) << 20, Seed: 1}
+		a, err := w.ask(request{Fill: &fillRequest{state: s, Version: 1, Share: 1, Replicas: t.Replicas}}, nil)
+		if err != nil {
+			return err
+		}
+		t.states = append(t.states, saved{state: s, version: 1, digest: a.Digest, stored: a.Stored})
+	}
+	if err := t.fillDeltas(ctx, w, parts); err != nil {
+		return err
+	}
+	if t.Redis {
+		if t.store, err = t.lab.redis(ctx, "store"); err != nil {
+			return err
+		}
+		s := t.states[0]
+		if _, err := w.ask(request{Store: &storeRequest{state: s.state, Addr: t.store, Put: true}}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shape limits all links.
+func (t *trial) shape(ctx context.Context) error {
+	for i, name := range t.holders() {
+		if err := t.lab.net.shape(ctx, name, t.link(i)); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.receivers() {
+		if err := t.lab.net.shape(ctx, name, t.Receiver); err != nil {
+			return err
+		}
+	}
+	if t.Shared > 0 {
+		if err := t.lab.net.shapeSite(ctx, "far", t.Shared); err != nil {
+			return err
+		}
+	}
+	return t.lab.net.shape(ctx, "store", t.Link)
+}
+
+// runs is how often everything is measured.
+func (t *trial) runs() int {
+	if t.mib >= 1024 {
+		return 1
+	}
+	return t.o.Runs
+}
+
+// modes measures all modes, and the remote store.
+func (t *trial) modes(ctx context.Context) ([]Result, error) {
+	type row struct {
+		mode sr3.Mode
+		cold bool
+	}
+	rows := []row{{sr3.Auto, true}, {sr3.Star, false}, {sr3.Line, false}, {sr3.Tree, false}, {sr3.Auto, false}}
+	if t.Redis {
+		rows = append(rows, row{Redis, false})
+	}
+	got := make([][]Result, len(rows))
+	for n := range t.runs() {
+		w, err := t.lab.worker(ctx, "r1")
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			t.say("%s, run %d of %d", row.mode, n+1, t.runs())
+			var r Result
+			if row.mode == Redis {
+				r, err = t.fromStore(w)
+			} else {
+				r, err = t.recover(w, t.states[0], row.mode, nil)
+			}
+			if err != nil {
+				w.kill()
+				return nil, fmt.Errorf("%s: %w", row.mode, err)
+			}
+			r.Cold = row.cold
+			got[i] = append(got[i], r)
+		}
+		if err := w.stop(); err != nil {
+			return nil, err
+		}
+	}
+	var results []Result
+	for _, runs := range got {
+		results = append(results, medianOf(runs))
+	}
+	return results, nil
+}
+
+// recover brings a state back to a worker; marked is called when a third is there.
+func (t *trial) recover(w *child, s saved, mode sr3.Mode, marked func() error) (Result, error) {
+	t.epoch++
+	q := loadRequest{state: s.state, Version: s.version, Epoch: t.epoch + 1, Replicas: t.Replicas, Mode: mode, Params: t.params()}
+	if marked != nil {
+		q.Mark = 1. / 3
+	}
+	a, err := w.ask(request{Load: &q}, marked)
+	if err != nil {
+		return Result{}, err
+	}
+	if a.Digest != s.digest {
+		return Result{}, fmt.Errorf("what came back is not what was saved: %s, and %s was saved", a.Digest, s.digest)
+	}
+	r := result(a)
+	r.Setup, r.MiB, r.Mode, r.Owners = t.Name, t.mib, mode, 1
+	r.Stored, r.Floor = s.stored, t.floor(s.stored, 1)
+	return r, nil
+}
+
+// result takes what a worker reports.
+func result(a reply) Result {
+	const ms = 1000
+	e := a.Entry
+	return Result{
+		Date: today(), Taken: e.Mode, Reason: e.Reason, Seconds: (e.FetchMS + e.RebuildMS + e.ResumeMS) / ms,
+		Place: e.PlaceMS / ms, Fetch: e.FetchMS / ms, Rebuild: e.RebuildMS / ms, Resume: e.ResumeMS / ms, Predicted: e.PredictedMS / ms,
+		Bytes: e.Bytes, Wasted: e.Wasted, Replans: e.Replans, Streams: len(e.Sources),
+	}
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+// fromStore brings the state back from Redis.
+func (t *trial) fromStore(w *child) (Result, error) {
+	s := t.states[0]
+	a, err := w.ask(request{Store: &storeRequest{state: s.state, Addr: t.store}}, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	if a.Digest != s.digest {
+		return Result{}, fmt.Errorf("what came from Redis is not what was saved: %s, and %s was saved", a.Digest, s.digest)
+	}
+	return Result{
+		Setup: t.Name, MiB: t.mib, Mode: Redis, Owners: 1, Date: today(), Seconds: a.Took, Bytes: a.Stored, Stored: a.Stored,
+		Floor: t.floor(s.stored, 1), Streams: 1,
+	}, nil
+}
+
+// series measures all modes with several owners, or with holders lost on the way.
+func (t *trial) series(ctx context.Context, owners, killed []int) ([]Result, error) {
+	var results []Result
+	measure := func(mode sr3.Mode, owners, killed int) error {
+		var runs []Result
+		for n := range t.runs() {
+			t.say("%s, %d at once, %d holders lost, run %d of %d", mode, owners, killed, n+1, t.runs())
+			r, err := t.together(ctx, mode, owners, killed)
+			if err != nil {
+				return fmt.Errorf("%s, %d at once, %d holders lost: %w", mode, owners, killed, err)
+			}
+			runs = append(runs, r)
+		}
+		results = append(results, medianOf(runs))
+		return nil
+	}
+	for _, mode := range []sr3.Mode{sr3.Star, sr3.Line, sr3.Tree} {
+		for _, n := range owners {
+			if err := measure(mode, n, 0); err != nil {
+				return results, err
+			}
+		}
+		for _, n := range killed {
+			if err := measure(mode, 1, n); err != nil {
+				return results, err
+			}
+		}
+	}
+	return results, nil
+}
+
+// together brings back several owners at once, and unplugs holders on the way.
+// The result is that of the slowest.
+func (t *trial) together(ctx context.Context, mode sr3.Mode, owners, killed int) (Result, error) {
+	var workers []*child
+	defer func() {
+		for _, w := range workers {
+			w.kill()
+		}
+	}()
+	for i := range owners {
+		w, err := t.lab.worker(ctx, t.receivers()[i])
+		if err != nil {
+			return Result{}, err
+		}
+		workers = append(workers, w)
+	}
+	victims := t.holders()[:killed]
+	var marked func() error
+	if killed > 0 {
+		marked = func() error {
+			var err error
+			for _, name := range victims {
+				err = errors.Join(err, t.lab.net.unplug(ctx, name))
+			}
+			return err
+		}
+	}
+	got := make([]Result, owners)
+	var g errgroup.Group
+	first := t.epoch
+	for i, w := range workers {
+		one := *t // it counts epochs
+		one.epoch = first + int64(i)
+		g.Go(func() (err error) {
+			got[i], err = one.recover(w, t.states[i], mode, marked)
+			return err
+		})
+	}
+	err := g.Wait()
+	t.epoch += int64(owners)
+	for _, name := range victims {
+		err = errors.Join(err, t.lab.net.plug(ctx, name))
+		t.lab.kill(name)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if killed > 0 {
+		if err := t.up(ctx, victims...); err != nil {
+			return Result{}, err
+		}
+	}
+	r := slices.MaxFunc(got, func(a, b Result) int {
+		if a.Seconds < b.Seconds {
+			return -1
+		}
+		return 1
+	})
+	r.Owners, r.Killed, r.Floor = owners, killed, t.floor(r.Stored, owners)
+	return r, nil
+}
+
+// fillDeltas saves the versions after the first, each by another part of the
+// holders if there are several.
+func (t *trial) fillDeltas(ctx context.Context, w *child, parts [][]string) error {
+	for version := int64(2); version < int64(t.Deltas)+2; version++ {
+		if len(parts) > 1 {
+			for _, name := range parts[version-2] {
+				t.lab.kill(name)
+			}
+			if err := t.up(ctx, parts[version-1]...); err != nil {
+				return err
+			}
+		}
+		for i := range t.states {
+			s := &t.states[i]
+			a, err := w.ask(request{Fill: &fillRequest{state: s.state, Version: version, Share: t.Share, Replicas: t.Replicas}}, nil)
+			if err != nil {
+				return err
+			}
+			s.version, s.digest = version, a.Digest
+		}
+	}
+	var rest []string
+	for _, name := range t.holders() {
+		if n := t.lab.nodes[name]; n.child == nil {
+			rest = append(rest, name)
+		}
+	}
+	return t.up(ctx, rest...)
+}
