@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -153,9 +154,7 @@ func runState(ctx context.Context, row StateResult, o StateOptions) (StateResult
 }
 
 func merged(under, over storm.Config) storm.Config {
-	for k, v := range over {
-		under[k] = v
-	}
+	maps.Copy(under, over)
 	return under
 }
 

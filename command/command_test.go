@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 	t.Setenv("STORM_CONF_DIR", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	const (
-		commands   = "there are activate, admin, bench, blobstore, classpath, cluster, completion, cordon, deactivate, demo, drain, flux, get-errors, jar, kill, list, local, localconfvalue, monitor, nimbus, rebalance, remoteconfvalue, server_classpath, set_log_level, submit, supervisor, supervisors, topologies, uncordon, upload-credentials, version"
+		commands   = "there are activate, admin, bench, blobstore, classpath, cluster, completion, cordon, deactivate, demo, drain, flux, get-errors, jar, kill, list, local, localconfvalue, monitor, nimbus, rebalance, recovery, remoteconfvalue, ring, server_classpath, set_log_level, submit, supervisor, supervisors, topologies, uncordon, upload-credentials, version"
 		topologies = "there are broken, clash, ticking, wordcount"
 		scenarios  = "there are acked, acked2, unacked, any, tcp, tcp-acked, latency, latency-tcp"
 		shells     = "bash, fish, powershell, zsh"
@@ -209,7 +209,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: got %q\nwant %q", c.args, lines, c.want)
 		}
 	}
-	if got := cli(t.Context(), samples(), "", "__complete", "bench", ""); !strings.HasPrefix(got.stdout, "multilang\tMeasure components in other languages\nacked\tone bolt, typed values, acked\n") {
+	if got := cli(t.Context(), samples(), "", "__complete", "bench", ""); !strings.HasPrefix(got.stdout, "multilang\tMeasure components in other languages\nrecovery\tMeasure how state comes back over links of given rates\nstate\tMeasure what checkpoints of state cost\nacked\tone bolt, typed values, acked\n") {
 		t.Errorf("got %+v", got)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {

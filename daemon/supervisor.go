@@ -138,6 +138,9 @@ func (d Supervisor) Run(ctx context.Context) error {
 		return errors.Join(err, d.closeListener())
 	}
 	if err := circle.start(ctx, d, s.ID()); err != nil {
+		if ctx.Err() != nil {
+			err = nil // it is over before it began
+		}
 		return errors.Join(err, d.closeListener())
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -2,10 +2,12 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -47,6 +49,7 @@ type clusterOf struct {
 	// records are read in a session of the demonstration's own.
 	records *records.Store
 	root    string
+	workers string // the file of hostSpec.Workers
 
 	store  *embedded.Server
 	server *storeServer
@@ -57,7 +60,7 @@ type clusterOf struct {
 
 // startCluster starts nimbus and the hosts. close ends it.
 func startCluster(ctx context.Context, o Options, dir string, log *slog.Logger, onNews func(*host, hostNews, time.Time)) (_ *clusterOf, err error) {
-	c := &clusterOf{}
+	c := &clusterOf{workers: filepath.Join(dir, "workers.json")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -88,7 +91,7 @@ func startCluster(ctx context.Context, o Options, dir string, log *slog.Logger, 
 	if err := c.records.Init(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.startHosts(ctx, o, dir, hostSpec{Store: socket, Nimbus: addr, Settings: settings, Version: o.Version}, onNews)
+	return c, c.startHosts(ctx, o, dir, hostSpec{Store: socket, Nimbus: addr, Settings: settings, Workers: c.workers, Version: o.Version}, onNews)
 }
 
 func (c *clusterOf) startNimbus(ctx context.Context, settings *conf.Conf, dir string, log *slog.Logger) (addr string, err error) {
@@ -153,6 +156,19 @@ func freePort(ctx context.Context, addr string, from *int) (int, error) {
 		}
 	}
 	return 0, errors.New("there is no free port below 30000")
+}
+
+// configureWorkers changes what the configuration of all hosts has for workers
+// that start from now on.
+func (c *clusterOf) configureWorkers(settings map[string]any) error {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.workers+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(c.workers+".new", c.workers)
 }
 
 // close ends all.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,7 +33,10 @@ type hostSpec struct {
 	// Store is the socket of the coordination store, Nimbus its address.
 	Store, Nimbus string
 	Settings      map[string]any
-	Version       string
+	// Workers is a file of JSON: what the configuration of all hosts has besides
+	// for workers that start from now on.
+	Workers string
+	Version string
 }
 
 // hostNews is what a host's process tells: lines of JSON on its standard output.
@@ -91,7 +95,7 @@ func runHost(ctx context.Context, spec hostSpec, out io.Writer, log *slog.Logger
 	return daemon.Supervisor{
 		Conf: c, Host: spec.Host, Coord: storeClient{spec.Store}, Leader: daemon.Remote{Client: nimbus},
 		Dir: spec.Dir, LogDir: filepath.Join(spec.Dir, "logs"), Logger: log, Version: spec.Version,
-		Launcher: &tellingLauncher{Launcher: processes, news: news, closed: make(chan struct{})}, Ports: ports, StopWorkers: true,
+		Launcher: &tellingLauncher{Launcher: processes, settings: spec.Workers, news: news, closed: make(chan struct{})}, Ports: ports, StopWorkers: true,
 		RingAddr: fmt.Sprintf("%s:%d", spec.Host, spec.Ring),
 	}.Run(ctx)
 }
@@ -108,16 +112,28 @@ func (r *reporter) tell(n hostNews) {
 	_ = r.out.Encode(n) // if nobody reads, this process is about to end
 }
 
-// tellingLauncher tells of the workers that it starts.
+// tellingLauncher tells of the workers that it starts, with what the configuration
+// of hosts has for them now.
 type tellingLauncher struct {
 	supervisor.Launcher
-	news   *reporter
-	closed chan struct{}
-	wg     sync.WaitGroup
+	settings string // a file
+	news     *reporter
+	closed   chan struct{}
+	wg       sync.WaitGroup
 }
 
 // Start implements supervisor.Launcher.
 func (l *tellingLauncher) Start(ctx context.Context, s supervisor.Launch) (supervisor.Handle, error) {
+	text, err := os.ReadFile(l.settings)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of workers: %w", err)
+	}
+	own := map[string]any{}
+	if err := json.Unmarshal(text, &own); err != nil {
+		return nil, fmt.Errorf("the configuration of workers: %w", err)
+	}
+	s.Conf = maps.Clone(s.Conf)
+	maps.Copy(s.Conf, own)
 	h, err := l.Launcher.Start(ctx, s)
 	if err != nil {
 		return nil, err

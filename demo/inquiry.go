@@ -98,7 +98,7 @@ func (s *show) ring(ctx context.Context) ringState {
 				alive++
 			}
 		}
-		r.whole = r.whole && st.Joined && alive+1 >= living
+		r.whole = r.whole && st.Joined && alive+1 == living
 	}
 	r.whole = r.whole && r.answers == living
 	return r

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/stormring/stormring/topologies/statefulwordcount"
 )
@@ -75,4 +76,18 @@ func (j *journal) last(kind string) (last statefulwordcount.Event, ok bool) {
 		}
 	}
 	return last, ok
+}
+
+// lastButOne is the event of a kind before the last one.
+func (j *journal) lastButOne(kind string) (e statefulwordcount.Event, ok bool) {
+	seen := 0
+	for _, x := range slices.Backward(j.events) {
+		if x.Event != kind {
+			continue
+		}
+		if seen++; seen == 2 {
+			return x, true
+		}
+	}
+	return e, false
 }

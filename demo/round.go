@@ -19,9 +19,10 @@ import (
 // round loses the worker that counts, its host and another one, has the state come
 // back, and the hosts.
 func (s *show) round(ctx context.Context, mode string) error {
-	if err := s.setMode(ctx, mode); err != nil {
+	if err := s.setMode(mode); err != nil {
 		return err
 	}
+	s.timeline.add("--- %s: recoveries that begin from now on are by %s", strings.ToUpper(mode), mode)
 	before, err := s.checkpoint(ctx)
 	if err != nil {
 		return err
@@ -38,53 +39,32 @@ func (s *show) round(ctx context.Context, mode string) error {
 	if err := s.recover(ctx, victims[0], killed, &d); err != nil {
 		return err
 	}
-	if err := s.mend(ctx, victims, &d); err != nil {
+	if err := s.mend(ctx, victims, killed, &d); err != nil {
 		return err
 	}
 	s.result.Rounds = append(s.result.Rounds, d)
 	return nil
 }
 
-// setMode has the running topology recover in another way from now on.
-func (s *show) setMode(ctx context.Context, mode string) error {
-	if len(s.result.Rounds) == 0 {
-		return nil // it was submitted so
-	}
-	now := 0
-	begin := time.Now()
-	err := s.cluster.nimbus.Rebalance(ctx, topologyName, cluster.RebalanceOptions{
-		WaitSecs: &now, Conf: fmt.Sprintf(`{%q: %q}`, storm.ConfTopologySr3Recovery, mode),
-	})
-	if err != nil {
-		return err
-	}
-	err = s.await(ctx, "the topology has its new mode", func() (bool, error) {
-		r, ok := s.report(ctx)
-		return ok && string(r.Mode) == mode && s.counts(begin), nil
-	})
-	if err == nil {
-		s.timeline.add("rebalance -t: the running topology will recover by %s", mode)
-	}
-	return err
+// setMode has workers that start from now on recover in this way.
+func (s *show) setMode(mode string) error {
+	return s.cluster.configureWorkers(map[string]any{string(storm.ConfTopologySr3Recovery): mode})
 }
 
-// counts tells that a word was counted by a task that had its state since.
-func (s *show) counts(since time.Time) bool {
-	_, ok := s.journal.find(statefulwordcount.EventFirst, since.UnixMicro())
-	return ok
-}
-
-// checkpoint waits for a checkpoint that begins from now on, and until no copy of
-// the state is missing.
+// checkpoint waits for a checkpoint that begins from now on to be committed, and
+// until no copy of the state is missing.
 func (s *show) checkpoint(ctx context.Context) (e statefulwordcount.Event, err error) {
-	begin := time.Now()
+	begin := time.Now().UnixMicro()
 	err = s.await(ctx, "a checkpoint is committed and all copies are there", func() (bool, error) {
+		// The task notes what it is about to commit. When the next one is on its
+		// way, that is committed.
 		var ok bool
-		e, ok = s.journal.last(statefulwordcount.EventCommit)
-		return ok && e.AtMicros > begin.UnixMicro() && s.whole(ctx), nil
+		e, ok = s.journal.lastButOne(statefulwordcount.EventCommit)
+		ok = ok && e.AtMicros > begin
+		return ok && s.whole(ctx), nil
 	})
 	if err == nil {
-		s.timeline.add("checkpoint %d is committed: %s words", e.Transaction, count(e.Words))
+		s.timeline.add("checkpoint %d is committed, %s words, and no copy is missing", e.Transaction, count(e.Words))
 	}
 	return e, err
 }
@@ -249,7 +229,7 @@ func (s *show) times(d *Round, r protocol.Recovery, killed, detected time.Time, 
 	d.PlaceMS = millis(began.Sub(detected)) + r.PlaceMS
 	d.FetchMS, d.RebuildMS = r.FetchMS, r.RebuildMS
 	d.FirstMS = millis(time.UnixMicro(first.AtMicros).Sub(killed))
-	d.ResumeMS = d.FirstMS - d.DetectMS - d.PlaceMS - d.FetchMS - d.RebuildMS
+	d.ResumeMS = max(0, d.FirstMS-d.DetectMS-d.PlaceMS-d.FetchMS-d.RebuildMS)
 	d.PredictedMS, d.Bytes, d.Shards, d.Reason, d.Receiver = r.PredictedMS, r.Bytes, r.Shards, r.Reason, string(r.Receiver)
 	at := func(ms float64) time.Time { return began.Add(time.Duration(ms * float64(time.Millisecond))) }
 	s.timeline.addAt(at(r.PlaceMS), "plan: %s, %d shards from %d senders, predicted %.2f s", r.Mode, r.Shards, len(r.Sources), r.PredictedMS/1000)
@@ -257,28 +237,42 @@ func (s *show) times(d *Round, r protocol.Recovery, killed, detected time.Time, 
 	s.timeline.addAt(rebuilt, "the state is rebuilt of %s, in %.2f s", size(r.Bytes), (r.FetchMS+r.RebuildMS)/1000)
 	if e, ok := s.journal.find(statefulwordcount.EventState, killed.UnixMicro()); ok {
 		d.Keys = e.Keys
-		s.timeline.addAt(time.UnixMicro(e.AtMicros), "the task has its state: %s counts of %s words", count(e.Keys), count(e.Words))
+		s.timeline.addAt(time.UnixMicro(e.AtMicros), "the task has its state: %s counts of %s words%s", count(e.Keys), count(e.Words), s.sameAs(e))
 	}
 	s.timeline.addAt(time.UnixMicro(first.AtMicros), "the first word is counted, %.2f s after the kill", d.FirstMS/1000)
 }
 
-// mend lets the hosts come back, and waits until no copy is missing.
-func (s *show) mend(ctx context.Context, victims []*host, d *Round) error {
-	begin := time.Now()
+// sameAs names the checkpoint with as many words and keys.
+func (s *show) sameAs(state statefulwordcount.Event) string {
+	for _, e := range slices.Backward(s.journal.events) {
+		if e.Event == statefulwordcount.EventCommit && e.AtMicros < state.AtMicros && e.Words == state.Words && e.Keys == state.Keys {
+			return fmt.Sprintf(", as in checkpoint %d", e.Transaction)
+		}
+	}
+	return ""
+}
+
+// mend waits until the ring has made all copies anew that were lost, then has the
+// hosts come back and waits until all is in its place.
+func (s *show) mend(ctx context.Context, victims []*host, killed time.Time, d *Round) error {
+	err := s.await(ctx, "the other hosts have all copies", func() (bool, error) { return s.whole(ctx), nil })
+	if err != nil {
+		return err
+	}
+	d.RepairMS = millis(time.Since(killed))
+	if r, ok := s.report(ctx); ok {
+		d.StateBytes = r.Bytes
+	}
+	s.timeline.add("the other hosts have made all lost copies anew, %.1f s after the kill", d.RepairMS/1000)
 	for _, h := range victims {
 		if err := h.start(); err != nil {
 			return err
 		}
 	}
 	s.timeline.add("%s are started again, with their disks", strings.Join(d.Killed, " and "))
-	err := s.await(ctx, "the ring has repaired itself", func() (bool, error) { return s.whole(ctx), nil })
-	if err != nil {
+	if err := s.await(ctx, "the hosts are on the ring again", func() (bool, error) { return s.whole(ctx), nil }); err != nil {
 		return err
 	}
-	d.RepairMS = millis(time.Since(begin))
-	if r, ok := s.report(ctx); ok {
-		d.StateBytes = r.Bytes
-	}
-	s.timeline.add("no copy is missing any more, %.1f s after that", d.RepairMS/1000)
+	s.timeline.add("they are on the ring, and no copy is missing")
 	return nil
 }

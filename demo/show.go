@@ -103,6 +103,9 @@ func (s *show) run(ctx context.Context) (err error) {
 		return err
 	}
 	s.timeline.add("all hosts are on the ring")
+	if err := s.setMode(s.Modes[0]); err != nil {
+		return err
+	}
 	if err := s.submit(ctx); err != nil {
 		return err
 	}
@@ -140,7 +143,6 @@ func (s *show) submit(ctx context.Context) error {
 	conf.TopologyArgs.Set(settings, args)
 	settings.SetNumWorkers(workers)
 	settings.SetMessageTimeoutSecs(60)
-	settings[string(storm.ConfTopologySr3Recovery)] = s.Modes[0]
 	settings[string(storm.ConfTopologySr3Replicas)] = s.Replicas
 	if len(s.Environment) > 0 {
 		settings.SetEnvironment(s.Environment)

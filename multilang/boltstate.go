@@ -22,7 +22,6 @@ const (
 // and perhaps memories. It is told, behind those tuples. Until it has answered,
 // it speaks of the past: what it emits and puts is dropped.
 type checkpoints struct {
-	state State
 	// asked is what the child was asked for and has not answered, in order, past
 	// the number of rollbacks among them.
 	asked     []request

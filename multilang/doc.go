@@ -8,7 +8,8 @@
 // with all its descendants and starts it anew. child (child.go) is one such
 // process with three goroutines, one for each pipe, so that none can ever hold
 // up another. Everything that a child says arrives on the task's own goroutine,
-// where ShellBolt and ShellSpout act on it.
+// where ShellBolt and ShellSpout act on it. StatefulShellBolt (boltstate.go) is a
+// ShellBolt that takes part in checkpoints.
 //
 // Nothing waits for ever. The pipes are always drained; answers to a child have
 // a lane of their own past the tuples; and a child that does not answer within

@@ -39,7 +39,8 @@ type Spec struct {
 	// Conf is what the component sets beside the topology's configuration.
 	Conf storm.Config
 	// State makes the state of a task for children that ask for it. Nil is
-	// NewMemory: a state that lives as long as the task.
+	// NewMemory: a state that lives as long as the task. NewStatefulBolt keeps
+	// state on the ring instead.
 	State func(ctx *storm.TopologyContext) (State, error)
 	// OnMetric, if set, is called with what children report as metrics, on the
 	// goroutine of the task. Otherwise numbers are shown as gauges of the task,

@@ -173,7 +173,7 @@ func declareOutputs(c *Component) error {
 // keepsState tells whether some component is stateful.
 func (t *Topology) keepsState() bool {
 	for _, c := range t.Components {
-		if c.Conf[string(ConfTopologySr3Stateful)] == true {
+		if stateful, _ := ConfTopologySr3Stateful.Get(c.Conf); stateful {
 			return true
 		}
 	}

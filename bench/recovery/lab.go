@@ -3,9 +3,11 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/stormring/stormring/sr3/ring"
@@ -153,17 +155,19 @@ func (l *lab) join(ctx context.Context) error {
 	}
 }
 
-// worker starts a worker on a host.
-func (l *lab) worker(ctx context.Context, host string) (*child, error) {
+// worker starts a worker on a host. It knows all nodes that there are, and those on
+// the hosts that are yet to come.
+func (l *lab) worker(ctx context.Context, host string, coming ...string) (*child, error) {
 	var nodes []string
-	for name, n := range l.nodes {
-		switch {
-		case n.child == nil:
-		case name == host:
-			nodes = append([]string{n.self.Addr}, nodes...)
-		default:
-			nodes = append(nodes, n.self.Addr)
+	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
+		if addr := l.nodes[name].self.Addr; name == host {
+			nodes = append([]string{addr}, nodes...)
+		} else {
+			nodes = append(nodes, addr)
 		}
+	}
+	for _, name := range coming {
+		nodes = append(nodes, l.addr(name, ringPort))
 	}
 	c, _, err := l.start(ctx, "the worker on "+host, l.in(host), role{Worker: &workerRole{Nodes: nodes}})
 	return c, err

@@ -63,6 +63,10 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
+// trialLimit ends a trial that hangs: a line of a GiB at 50 Mbit/s takes three
+// minutes.
+const trialLimit = 20 * time.Minute
+
 // trial is one set-up with one size of state.
 type trial struct {
 	Setup
@@ -107,7 +111,7 @@ func (t *trial) say(format string, args ...any) {
 }
 
 func (t *trial) run(ctx context.Context) (results []Result, err error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("it took longer than %v", trialLimit))
 	defer cancel()
 	t.say("starting %d nodes", t.Nodes)
 	t.lab, err = newLab(ctx, starter{t.o.Command, t.o.Log}, t.o.Dir, false)
@@ -198,7 +202,7 @@ func (t *trial) fill(ctx context.Context) error {
 	if err := t.up(ctx, parts[0]...); err != nil {
 		return err
 	}
-	w, err := t.lab.worker(ctx, "saver")
+	w, err := t.lab.worker(ctx, "saver", slices.Concat(parts[1:]...)...)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ const (
 	forEver     = 24 * time.Hour
 	upkeepEvery = 5 * time.Second
 	// A save must not fail because the machine's disk is busy.
-	saveTimeout = 10 * time.Minute
+	saveTimeout = 3 * time.Minute
 	slowHolder  = 3 * time.Second
 	// An entry has a key and a value of so many bytes; with what is kept of an
 	// entry beside them it takes entryBytes in an image.

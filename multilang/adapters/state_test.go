@@ -148,7 +148,7 @@ func (o *ordeal) topology(t *testing.T, l language) *storm.Topology {
 		t.Fatal(err)
 	}
 	for id, c := range topology.Components {
-		if c.Conf["topology.sr3.stateful"] != true {
+		if stateful, _ := storm.ConfTopologySr3Stateful.Get(c.Conf); !stateful {
 			t.Errorf("component %q is not marked as stateful", id)
 		}
 	}

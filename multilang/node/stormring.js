@@ -322,7 +322,8 @@ Storm.prototype.initialize = function initialize(conf, context, done) { done(); 
 /** Called when the parent has closed the pipes. */
 Storm.prototype.cleanup = function cleanup() {};
 /** Called for each step of a checkpoint; action is "prepare" before the state is
- *  saved: put what is only in memory. */
+ *  saved: put what is only in memory; and "rollback" when it has gone back to the
+ *  last checkpoint: forget what is in memory. */
 Storm.prototype.checkpoint = function checkpoint(action, txid, done) { done(); };
 Storm.prototype.activate = function activate(done) { done(); };
 Storm.prototype.deactivate = function deactivate(done) { done(); };

@@ -17,7 +17,8 @@
 #                          emitted and acks, or fails if process returns not 0.
 #   process_tick           a tick, by default nothing
 #   checkpoint ACTION TXID a step of a checkpoint, by default nothing; ACTION is
-#                          prepare before the state is saved
+#                          prepare before the state is saved, and rollback when
+#                          it has gone back: forget what is in variables
 #   next_tuple, acked ID, failed ID, activate, deactivate    of a spout; ID is JSON
 #
 # You call:

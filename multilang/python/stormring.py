@@ -716,7 +716,8 @@ class _Component:
 
     def checkpoint(self, action, txid):
         """Called for each step of a checkpoint; action is "prepare" before the
-        state is saved: put what is only in memory."""
+        state is saved: put what is only in memory; and "rollback" when it has
+        gone back to the last checkpoint: forget what is in memory."""
 
     def activate(self):
         pass

@@ -636,7 +636,8 @@ module Storm
     def cleanup; end
 
     # Called for each step of a checkpoint; action is "prepare" before the state
-    # is saved: put what is only in memory.
+    # is saved: put what is only in memory; and "rollback" when it has gone back
+    # to the last checkpoint: forget what is in memory.
     def checkpoint(action, txid); end
 
     def activate; end

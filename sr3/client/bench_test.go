@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,6 +50,15 @@ func bigRig(b *testing.B, size int) (*rig, *worker) {
 	return r, w
 }
 
+// cpu is what this process, nodes included, has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // BenchmarkRecovery is from Load to done, on a ring of 8 nodes in this process.
 func BenchmarkRecovery(b *testing.B) {
 	for _, size := range []int{1 << 20, 128 << 20, 1 << 30} {
@@ -65,6 +75,7 @@ func BenchmarkRecovery(b *testing.B) {
 							if _, err := c.View(b.Context()); err != nil {
 								b.Fatal(err)
 							}
+							before := cpu()
 							b.StartTimer()
 							h.mustLoad(1)
 							if onDemand {
@@ -74,6 +85,7 @@ func BenchmarkRecovery(b *testing.B) {
 							if h.Len() == 0 {
 								b.Fatal("nothing came back")
 							}
+							b.ReportMetric(float64((cpu() - before).Milliseconds()), "cpu-ms")
 							e := h.Report().Recoveries[0]
 							b.ReportMetric(e.FetchMS+e.RebuildMS, "ms/plan-to-installed")
 							b.ReportMetric(e.FirstMS, "ms/first")

@@ -278,7 +278,7 @@ func (d *delivery) others(m *shard.Manifest, must []ring.Node, has map[shard.Nod
 	for _, chain := range m.Shards {
 		for _, ref := range chain {
 			for _, id := range ref.Holders {
-				n, living := d.picture.nodes[id]
+				n, living := d.known(id)
 				if _, ok := has[id]; living && !ok && !seen[id] {
 					seen[id] = true
 					others = append(others, n)
@@ -287,6 +287,21 @@ func (d *delivery) others(m *shard.Manifest, must []ring.Node, has map[shard.Nod
 		}
 	}
 	return others
+}
+
+// known is where a node is, as far as this delivery has met it.
+func (d *delivery) known(id shard.NodeID) (ring.Node, bool) {
+	if n, ok := d.picture.nodes[id]; ok {
+		return n, true
+	}
+	if !d.picture.complete {
+		for _, p := range d.placed {
+			if n, ok := p.holders[id]; ok {
+				return n, true
+			}
+		}
+	}
+	return ring.Node{}, false
 }
 
 // offer sends the manifest to all, and waits for those that must have it.

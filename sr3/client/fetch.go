@@ -88,6 +88,9 @@ func (f *fetch) plan() error {
 	if err != nil {
 		return err
 	}
+	if !p.complete {
+		p = f.widen(p)
+	}
 	f.meet(p)
 	f.survey = newSurvey(f.t, f.m, p)
 	status := make(chan *protocol.NodeStatus, 1)
@@ -110,6 +113,35 @@ func (f *fetch) plan() error {
 	f.t.c.cfg.Log.Info("recovery planned", "owner", plan.Owner, "version", int64(plan.Version), "mode", string(plan.Mode),
 		"reason", plan.Reason, "shards", plan.Shards, "bytes", plan.Bytes, "local", plan.LocalBytes, "predicted", plan.PredictedTime())
 	return nil
+}
+
+// widen adds the nodes that the manifest names to a picture of a ring that is too
+// large to be known as a whole.
+func (f *fetch) widen(p *picture) *picture {
+	var mu sync.Mutex
+	nodes := p.view.Nodes()
+	named := make(map[shard.NodeID]bool)
+	var ask []ring.Node
+	for _, chain := range f.m.Shards {
+		for _, ref := range chain {
+			for _, id := range ref.Holders {
+				if _, known := p.nodes[id]; !known && !named[id] {
+					named[id] = true
+					ask = append(ask, ring.Node{ID: string(id)})
+				}
+			}
+		}
+	}
+	f.t.each(ask, func(n ring.Node) {
+		if n, ok := f.t.c.locate(f.ctx, p, shard.NodeID(n.ID)); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			nodes = append(nodes, n)
+		}
+	})
+	wide := newPicture(protocol.View{Nodes: nodes}, false)
+	wide.self = p.self
+	return wide
 }
 
 // ownStatus is what the node of this host measured; nil if it does not say at once.
@@ -305,7 +337,8 @@ func (f *fetch) scout() {
 		p := f.t.c.views.now()
 		f.meet(p)
 		for id := range f.survey.picture.nodes {
-			if _, living := p.nodes[id]; !living && !gone[id] {
+			// What a partial picture does not show may live.
+			if _, living := p.nodes[id]; !living && !gone[id] && p.complete {
 				gone[id] = true
 				f.survey.forget(id)
 				f.tell(happened{Event: recovery.Died{Node: id}})

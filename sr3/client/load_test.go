@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stormring/stormring/sr3/node"
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/shard"
@@ -435,4 +436,28 @@ func TestStateAboveItsLimit(t *testing.T) {
 	h.mustLoad(0)
 	err := h.Put([]byte("k"), make([]byte, 60_000))
 	isErr(t, "a put above the limit", err, shard.ErrTooLarge)
+}
+
+func TestRingTooLargeToBeKnown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 0)
+	r.large = true
+	for i := range 8 {
+		r.start(fmt.Sprintf("n%d", i), func(c *node.Config) {
+			c.Ring.FullView, c.Ring.Successors, c.Positions = 2, 4, 1
+		})
+	}
+	r.settle()
+	w := r.worker(r.client("n0"), nil)
+	v := w.written(2000)
+	if w.copies() != 3 {
+		t.Errorf("%d copies, want 3", w.copies())
+	}
+	c := r.client("n5")
+	h := r.heir(w, c, nil)
+	h.mustLoad(v)
+	h.check()
+	if p := c.views.now(); p.complete {
+		t.Errorf("the ring of %d nodes is known as a whole", len(p.nodes))
+	}
 }

@@ -82,6 +82,7 @@ type rig struct {
 	records *records
 	nodes   map[string]*node.Node
 	configs map[string]node.Config
+	large   bool // nodes do not know the whole ring
 }
 
 // newRig starts n nodes, n0 and so on, each on a host of its own.
@@ -160,7 +161,7 @@ func (r *rig) settle() {
 					living[m.ID] = true
 				}
 			}
-			if !s.Joined || !s.Complete || len(living) != len(r.nodes) {
+			if !s.Joined || !s.Complete && !r.large || !r.large && len(living) != len(r.nodes) {
 				return false
 			}
 		}

@@ -15,7 +15,6 @@ import (
 // crawling is a walk over all nodes that some node knows.
 type crawling struct {
 	q     *Inquiry
-	ctx   context.Context
 	visit func(ctx context.Context, addr string, s *protocol.NodeStatus) error
 	slots chan struct{}
 	wg    sync.WaitGroup
@@ -31,11 +30,11 @@ type crawling struct {
 // several goroutines; an error of it counts as no answer.
 func (q *Inquiry) crawl(ctx context.Context, visit func(context.Context, string, *protocol.NodeStatus) error) (overview.Ring, error) {
 	c := &crawling{
-		q: q, ctx: ctx, visit: visit, slots: make(chan struct{}, q.cfg.Parallel),
+		q: q, visit: visit, slots: make(chan struct{}, q.cfg.Parallel),
 		asked: map[string]bool{}, visited: map[string]bool{},
 	}
 	for _, addr := range q.cfg.Nodes {
-		c.add(addr)
+		c.add(ctx, addr)
 	}
 	c.wg.Wait()
 	if ctx.Err() != nil {
@@ -55,39 +54,39 @@ func (q *Inquiry) crawl(ctx context.Context, visit func(context.Context, string,
 }
 
 // add has an address asked, if it was not yet.
-func (c *crawling) add(addr string) {
+func (c *crawling) add(ctx context.Context, addr string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked[addr] || c.ctx.Err() != nil {
+	if c.asked[addr] || ctx.Err() != nil {
 		return
 	}
 	c.asked[addr] = true
 	c.wg.Go(func() {
 		select {
 		case c.slots <- struct{}{}:
-		case <-c.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
-		next := c.one(addr)
+		next := c.one(ctx, addr)
 		<-c.slots
 		for _, addr := range next {
-			c.add(addr)
+			c.add(ctx, addr)
 		}
 	})
 }
 
 // one asks a node, and gives the addresses of those that it names.
-func (c *crawling) one(addr string) (next []string) {
+func (c *crawling) one(ctx context.Context, addr string) (next []string) {
 	a := overview.Answer{Addr: addr}
 	var s protocol.NodeStatus
-	err := c.q.ask(c.ctx, addr, protocol.GetStatus, nil, &s)
+	err := c.q.ask(ctx, addr, protocol.GetStatus, nil, &s)
 	if err == nil {
 		c.mu.Lock()
 		again := c.visited[s.Node.ID] // at another address
 		c.visited[s.Node.ID] = true
 		c.mu.Unlock()
 		if !again {
-			err = c.visit(c.ctx, addr, &s)
+			err = c.visit(ctx, addr, &s)
 		}
 	}
 	if err != nil {

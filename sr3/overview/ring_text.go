@@ -43,13 +43,14 @@ func (n *Node) row() []string {
 
 // belief is the status, and who thinks otherwise.
 func (n *Node) belief() string {
-	text := n.Status
+	var b strings.Builder
+	b.WriteString(n.Status)
 	for _, status := range slices.Sorted(maps.Keys(n.Seen)) {
 		if status != n.Status {
-			text += fmt.Sprintf(" (%s to %d of %d)", status, n.Seen[status], n.voices())
+			fmt.Fprintf(&b, " (%s to %d of %d)", status, n.Seen[status], n.voices())
 		}
 	}
-	return text
+	return b.String()
 }
 
 func (n *Node) voices() int {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stormring/stormring/sr3/shard"
@@ -82,37 +83,49 @@ func TestObjectsThatMakeNoSense(t *testing.T) {
 	other, old := mine, mine
 	other.Owner.Task++
 	old.Epoch--
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		refs []shard.Ref
-		body int
-		end  bool
+		body int // bytes sent of each
+		want string
 	}{
-		"another owner":  {refs: []shard.Ref{other}},
-		"an older epoch": {refs: []shard.Ref{old}},
-		"too many bytes": {refs: []shard.Ref{mine, mine}, body: 100},
-		"a long body":    {refs: []shard.Ref{mine}, body: 101},
-		"a short body":   {refs: []shard.Ref{mine}, body: 99, end: true},
-		"too few":        {refs: []shard.Ref{mine}, body: 100, end: true},
+		{"another owner", []shard.Ref{other}, 0, "in a stream of"},
+		{"an older epoch", []shard.Ref{old}, 0, "in a stream of"},
+		{"too many bytes", []shard.Ref{mine, mine}, 100, "2 objects of 200 bytes and more"},
+		{"a long body", []shard.Ref{mine}, 101, "101 bytes and more, where its ref says 100"},
+		{"a short body", []shard.Ref{mine}, 99, "99 bytes, where its ref says 100"},
+		{"too few", []shard.Ref{mine}, 100, "1 objects, where the header says 2"},
 	} {
-		a, err := NewAssembler(header)
+		if err := assemble(t, header, c.refs, c.body); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := assemble(t, PutHeader{Owner: mine.Owner, Epoch: mine.Epoch}, []shard.Ref{mine, mine}, 100); err != nil {
+		t.Errorf("a sender that does not know how much it sends: %v", err)
+	}
+	if _, err := NewAssembler(PutHeader{Count: -1}); err == nil {
+		t.Error("a header of -1 objects")
+	}
+}
+
+// assemble takes objects with bodies of so many bytes.
+func assemble(t *testing.T, header PutHeader, refs []shard.Ref, body int) error {
+	t.Helper()
+	a, err := NewAssembler(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range refs {
+		head, err := EncodeRef(ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ref := range c.refs {
-			head, err := EncodeRef(ref)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _, _, err = a.Take(head)
-			if err == nil && c.body > 0 {
-				_, _, _, err = a.Take(make([]byte, c.body))
-			}
-			if (err != nil) != (!c.end && ref.ObjectID == c.refs[len(c.refs)-1].ObjectID && (len(c.refs) == 1 || a.count == 2)) {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, _, _, err := a.Take(head); err != nil {
+			return err
 		}
-		if c.end && a.End() == nil {
-			t.Errorf("%s: the end is taken for clean", name)
+		if _, _, _, err := a.Take(make([]byte, body)); err != nil {
+			return err
 		}
 	}
+	return a.End()
 }

@@ -192,7 +192,7 @@ func (x *Checkpointer) step(e checkpoint.Event) {
 			for _, task := range x.spec.Sources {
 				x.spec.Send(task, e.Marker)
 			}
-		default:
+		case checkpoint.Slow, checkpoint.Done, checkpoint.Abandoned, checkpoint.RolledBack, checkpoint.Ended:
 			x.show(now, e, &st)
 		}
 	}
