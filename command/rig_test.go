@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asStuck) != "" {
 		stuck()
 	}
-	goleak.VerifyTestMain(m)
+	// goleveldb's own goroutine stays for a second after its end.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))
 }
 
 // shown is what a command line did.

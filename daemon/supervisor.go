@@ -141,7 +141,9 @@ func (d Supervisor) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			err = nil // it is over before it began
 		}
-		return errors.Join(err, d.closeListener())
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		return errors.Join(err, s.Run(over), d.closeListener()) // which closes what it was given
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return circle.run(ctx) })

@@ -13,7 +13,10 @@ import (
 	"github.com/stormring/stormring/storm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// goleveldb's own goroutine stays for a second after its end.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))
+}
 
 // numbers emits 0 to n-1, each until it is acked.
 type numbers struct {
