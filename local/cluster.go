@@ -115,7 +115,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return daemon.Supervisor{
 			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
 			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
-			RingAddr: loopback + ":0", Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
+			RingAddr: c.ringAddr(ctx), Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
 		}.Run(c.done)
 	})
 	return nil
@@ -158,6 +158,24 @@ func (c *Cluster) listen(ctx context.Context) (net.Listener, error) {
 		return nil, fmt.Errorf("local cluster: nimbus's port: %w; %s says which, 0 is a free one", err, conf.NimbusThriftPort)
 	}
 	return ln, nil
+}
+
+// ringAddr is where the ring node is to listen: at its usual port if that is
+// free, so that commands find it.
+func (c *Cluster) ringAddr(ctx context.Context) string {
+	var lc net.ListenConfig
+	addr := net.JoinHostPort(loopback, strconv.Itoa(c.opts.Conf.Int(conf.Sr3Port)))
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil && c.opts.Conf.Layer(string(conf.Sr3Port)) == "" {
+		return net.JoinHostPort(loopback, "0")
+	}
+	if err == nil {
+		err = ln.Close()
+	}
+	if err != nil {
+		c.opts.Logger.Debug("the ring node's port", "error", err) // the node says the same
+	}
+	return addr
 }
 
 // Addr is where clients reach nimbus.
