@@ -119,7 +119,7 @@ func (c *clusterOf) startNimbus(ctx context.Context, settings *conf.Conf, dir st
 }
 
 func (c *clusterOf) startHosts(ctx context.Context, o Options, dir string, spec hostSpec, onNews func(*host, hostNews, time.Time)) error {
-	port := firstPort
+	port := firstPort + os.Getpid()*37%12_000 // others may do the same
 	for i := range o.Hosts {
 		spec.Host, spec.Dir = fmt.Sprintf("127.0.0.%d", i+2), filepath.Join(dir, fmt.Sprintf("host%d", i+1))
 		free := make([]int, 2)
@@ -176,11 +176,12 @@ func (c *clusterOf) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	var all sync.WaitGroup
-	errs := make([]error, len(c.hosts))
+	ends := make([]error, len(c.hosts))
 	for i, h := range c.hosts {
-		all.Go(func() { errs[i] = h.stop(ctx) })
+		all.Go(func() { ends[i] = h.stop(ctx) })
 	}
 	all.Wait()
+	errs := []error{errors.Join(ends...)}
 	if c.records != nil {
 		errs = append(errs, c.records.Session().Close(ctx))
 	}

@@ -48,7 +48,7 @@ type Options struct {
 	Host, Env []string
 	// Environment is wanted for workers, by name.
 	Environment map[string]string
-	// Args are put before those of the worker's topology.
+	// Version is what hosts tell of this release.
 	Version string
 	// Timeline gets what happens, as lines; nil for nothing. Live tells that it is
 	// a terminal, where one line may change.

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 )
@@ -82,5 +81,3 @@ func (r *feeding) run(ctx context.Context, state int64) error {
 		}
 	}
 }
-
-func selfPID() int { return os.Getpid() }

@@ -41,7 +41,8 @@ func (h *host) start() error {
 		return err
 	}
 	defer errs.Close()
-	cmd := exec.Command(h.command[0], h.command[1:]...)
+	// No context ends it: its workers would be left.
+	cmd := exec.CommandContext(context.Background(), h.command[0], h.command[1:]...)
 	cmd.Env, cmd.Stderr, cmd.Dir = h.env, errs, h.spec.Dir
 	// Ctrl-C is for the demonstration, which ends its hosts.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

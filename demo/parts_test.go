@@ -27,7 +27,7 @@ func counted(t *testing.T, f *feed) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf := storm.Config{string(storm.ConfTopologyStateCheckpointIntervalMS): 50}
+	conf := storm.Config{string(storm.ConfTopologyStateCheckpointIntervalMS): 100}
 	top, err := local.New(local.Options{Name: "words", Instance: in, Conf: conf})
 	if err == nil {
 		_, err = top.Run(t.Context())
@@ -92,7 +92,7 @@ func TestLedger(t *testing.T) {
 		for i, d := range docs {
 			c.docs = append(c.docs, document{name: fmt.Sprint("d", i), text: d})
 		}
-		dir, err := os.MkdirTemp("", "feed-")
+		dir, err := os.MkdirTemp("", "feed-") //nolint:usetesting // one for each case
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestLedger(t *testing.T) {
 				name, line = strings.TrimSpace(after), 0
 				continue
 			}
-			for _, w := range strings.Fields(l) {
+			for w := range strings.FieldsSeq(l) {
 				want[[2]string{w, fmt.Sprintf("%s:%d", name, line/pageLines+1)}]++
 				words++
 			}

@@ -141,11 +141,11 @@ func (s *show) kill(victims []*host, d *Round) (time.Time, error) {
 	for _, h := range victims {
 		d.Killed = append(d.Killed, h.spec.Host)
 		d.Processes = append(append(d.Processes, h.pids()...), h.cmd.Process.Pid)
-		text := fmt.Sprintf("host %s (process %d", h.spec.Host, h.cmd.Process.Pid)
+		processes := []string{fmt.Sprintf("process %d", h.cmd.Process.Pid)}
 		for _, pid := range h.pids() {
-			text += fmt.Sprintf(", worker %d", pid)
+			processes = append(processes, fmt.Sprintf("worker %d", pid))
 		}
-		what = append(what, text+")")
+		what = append(what, fmt.Sprintf("host %s (%s)", h.spec.Host, strings.Join(processes, ", ")))
 	}
 	at := time.Now()
 	for _, h := range victims {

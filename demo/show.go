@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -94,7 +95,7 @@ func (s *show) run(ctx context.Context) (err error) {
 	defer s.end.Close()
 	s.journal.path = filepath.Join(s.dir, "journal")
 	defer s.journal.close()
-	s.timeline.add("starting %d hosts, a process each: a supervisor with its ring node; nimbus and the coordination store are in this process, %d", s.Hosts, selfPID())
+	s.timeline.add("starting %d hosts, a process each: a supervisor with its ring node; nimbus and the coordination store are in this process, %d", s.Hosts, os.Getpid())
 	if s.cluster, err = startCluster(ctx, s.Options, s.dir, s.log, s.onNews); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (s *show) run(ctx context.Context) (err error) {
 		return err
 	}
 	feeding := startFeeding(s.feed, s.StateBytes)
-	defer feeding.stop() // again, if all goes well
+	defer func() { err = errors.Join(err, feeding.stop()) }()
 	if err := s.load(ctx, feeding); err != nil {
 		return err
 	}

@@ -169,14 +169,13 @@ func (f *feed) next() error {
 	f.rest = rest
 	// A form feed would be taken for the name of a page.
 	text = strings.TrimLeft(strings.TrimRight(text, "\r"), "\f")
-	f.out.WriteString(text)
-	f.out.WriteByte('\n')
+	f.put(text + "\n")
 	if f.line%pageLines == 0 {
 		f.closePage()
 		f.page = f.name + ":" + strconv.Itoa(f.line/pageLines+1)
 	}
 	f.line++
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		f.counts[word]++
 	}
 	return nil
@@ -185,7 +184,7 @@ func (f *feed) next() error {
 // open goes on to the next document.
 func (f *feed) open() error {
 	if f.doc == len(f.corpus.docs) {
-		if f.pass == 1 && len(f.ledger.entries) == 0 {
+		if len(f.ledger.entries)+len(f.counts) == 0 {
 			return errors.New("the text: there is no word in it")
 		}
 		f.doc = 0
@@ -207,10 +206,13 @@ func (f *feed) open() error {
 	f.rest, f.line = text, 0
 	if text != "" {
 		f.closePage()
-		f.out.WriteString("\f" + f.name + "\n")
+		f.put("\f" + f.name + "\n")
 	}
 	return nil
 }
+
+// put writes; flush tells whether that went well.
+func (f *feed) put(text string) { _, _ = f.out.WriteString(text) }
 
 // closePage enters the counts of a page into the ledger.
 func (f *feed) closePage() {

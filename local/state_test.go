@@ -75,6 +75,9 @@ func (b *doubling) Prepare(ctx *storm.TopologyContext) error {
 
 func (b *doubling) Execute(t storm.Tuple, out *storm.BasicOutputCollector) error {
 	b.l.chaos.at(b.ctx, "Execute", "doubling")
+	if b.l.chaos.fails() {
+		return storm.ErrFail
+	}
 	out.Emit(storm.String(fmt.Sprintf("mod%d", t.Int(0)%7)))
 	out.Emit(storm.String("all"))
 	if b.l.chaos.fails() {
@@ -84,6 +87,50 @@ func (b *doubling) Execute(t storm.Tuple, out *storm.BasicOutputCollector) error
 }
 
 func (b *doubling) DeclareOutputFields(d *storm.OutputFieldsDeclarer) { d.Declare("key") }
+
+// batching is a bolt without state that keeps tuples in hand until there are some,
+// or for a second.
+type batching struct {
+	storm.BaseBolt
+	l    *ledger
+	ctx  *storm.TopologyContext
+	out  *storm.OutputCollector
+	hand []storm.Tuple
+}
+
+func (b *batching) Prepare(ctx *storm.TopologyContext, out *storm.OutputCollector) error {
+	b.ctx, b.out = ctx, out
+	return nil
+}
+
+func (b *batching) Execute(t storm.Tuple) error {
+	b.l.chaos.at(b.ctx, "Execute", "batching")
+	if !t.IsTick() {
+		b.hand = append(b.hand, t)
+		if len(b.hand) < 7 {
+			return nil
+		}
+	}
+	for i := range b.hand {
+		if b.l.chaos.fails() {
+			b.out.Fail(&b.hand[i])
+			b.hand = b.hand[i+1:] // whatever went before is never settled
+			return nil
+		}
+		if i%2 == 0 {
+			b.out.Emit(&b.hand[i], b.hand[i].Value(0))
+		} else {
+			b.out.EmitAnchors(storm.DefaultStream, b.hand[i-1:i+1], b.hand[i].Value(0))
+		}
+	}
+	for i := range b.hand {
+		b.out.Ack(&b.hand[i])
+	}
+	b.hand = nil
+	return nil
+}
+
+func (b *batching) DeclareOutputFields(d *storm.OutputFieldsDeclarer) { d.Declare("key") }
 
 // tallying counts keys in its state.
 type tallying struct {
@@ -138,7 +185,8 @@ func statefulTopology(tb testing.TB, l *ledger) *storm.Topology {
 	b.SetSpout("alpha", func() storm.Spout { return &counting{l: l} }, 1)
 	b.SetSpout("beta", func() storm.Spout { return &counting{l: l} }, 2)
 	b.SetBasicBolt("double", func() storm.BasicBolt { return &doubling{l: l} }, 2).SetNumTasks(3).ShuffleGrouping("alpha").ShuffleGrouping("beta")
-	b.SetBolt("tally", func() storm.Bolt { return &tallying{l: l} }, 2).SetNumTasks(4).FieldsGrouping("double", "key")
+	b.SetBolt("batch", func() storm.Bolt { return &batching{l: l} }, 2).ShuffleGrouping("double").SetConf("topology.tick.tuple.freq.secs", 1)
+	b.SetBolt("tally", func() storm.Bolt { return &tallying{l: l} }, 2).SetNumTasks(4).FieldsGrouping("batch", "key")
 	b.SetBolt("again", func() storm.Bolt { return &tallying{l: l} }, 1).FieldsGrouping("tally", "key")
 	top, err := b.Build()
 	if err != nil {
@@ -150,17 +198,17 @@ func statefulTopology(tb testing.TB, l *ledger) *storm.Topology {
 var stateTrials = []trial{
 	{name: "calm", workers: 3, ids: 200, seeds: 1},
 	{name: "one worker", workers: 1, ids: 200, seeds: 1},
-	{name: "failing bolts", workers: 2, ids: 100, plan: plan{fail: 50}, seeds: 3},
-	{name: "bolts panic", workers: 3, ids: 150, plan: plan{panicIn: "double tally again", panics: 3}, seeds: 4},
+	{name: "failing bolts", workers: 2, ids: 100, plan: plan{fail: 300}, seeds: 3},
+	{name: "bolts panic", workers: 3, ids: 150, plan: plan{panicIn: "double batch tally again", panics: 3}, seeds: 4},
 	{name: "spouts panic", workers: 3, ids: 150, plan: plan{panicIn: "alpha beta", panics: 3}, seeds: 4},
 	{name: "links are cut", workers: 3, ids: 150, plan: plan{cuts: 10}, seeds: 3},
 	{
 		name: "everything", workers: 3, ids: 100, seeds: 6,
-		plan: plan{fail: 100, panicIn: "alpha beta double tally again", panics: 4, cuts: 10, silent: true},
+		plan: plan{fail: 300, panicIn: "alpha beta double batch tally again", panics: 4, cuts: 10, silent: true},
 	},
 	{
 		name: "everything, little room", workers: 4, ids: 100, seeds: 4,
-		plan: plan{fail: 100, panicIn: "alpha beta double tally again", panics: 4, cuts: 10},
+		plan: plan{fail: 300, panicIn: "alpha beta double batch tally again", panics: 4, cuts: 10},
 		conf: storm.Config{"topology.executor.receive.buffer.size": 8, "stormring.batch.size": 4, "topology.max.spout.pending": 20},
 	},
 }

@@ -28,7 +28,7 @@ func (w *ringWorld) faults() []ringFault {
 		{"slow", 4, w.faultSlow},
 		{"full", 4, w.faultFull},
 		{"jump", 4, w.faultJump},
-		{"join", 2, w.faultJoin},
+		{"join", 4, w.faultJoin},
 		{"leader", 3, w.faultLeader},
 		{"store", 2, w.faultStore},
 	}
@@ -40,7 +40,7 @@ func (w *ringWorld) chaos() {
 		return
 	}
 	w.goWrong()
-	w.after(w.millis(200, 2500), w.chaos)
+	w.after(time.Duration(w.pace)*w.millis(200, 2500), w.chaos)
 }
 
 func (w *ringWorld) goWrong() {
@@ -290,13 +290,28 @@ func fewestHolders(m *shard.Manifest) int {
 	return n
 }
 
+// ravage destroys more than can be borne, at once.
+func (w *ringWorld) ravage() {
+	for range w.replicas + w.rng.IntN(3) {
+		w.faultDisk()
+	}
+	for _, id := range w.ids {
+		w.kill(w.tasks[id], false)
+	}
+}
+
 // soothe ends all faults.
 func (w *ringWorld) soothe() {
 	w.note("faults end")
 	w.calm, w.parts, w.storeAway, w.zombie = true, nil, false, nil
 	clear(w.cut)
 	for _, h := range w.hosts {
-		h.slow, h.full = 0, false
+		h.full = false
+		if h.slow > 0 && w.chance(3) {
+			w.note("%s is slow for ever", h.id)
+		} else {
+			h.slow = 0
+		}
 		if h.node != nil {
 			h.node.asleep = 0
 		}

@@ -29,9 +29,9 @@ type ringHost struct {
 	heardAt time.Duration
 	hops    []*ringHop
 
-	slow, busy time.Duration
-	full       bool
-	disk       ringDisk
+	slow time.Duration // to answer
+	full bool
+	disk ringDisk
 }
 
 // ringDisk is what a node keeps.
@@ -209,7 +209,8 @@ func (w *ringWorld) writable(h *ringHost, s *ringStock, epoch shard.Epoch, resto
 	switch {
 	case h.full:
 		return errFull
-	case !restored && epoch < s.fence:
+	case !restored && epoch < s.fence && w.cfg.Bug != "no fence":
+		w.Counts.Fenced++
 		return errFenced
 	}
 	return nil

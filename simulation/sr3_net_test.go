@@ -40,17 +40,6 @@ func (w *ringWorld) arrive(from, to *ringHost, do func()) {
 	if to.node == nil || !w.reach(from, to) {
 		return
 	}
-	if to.slow > 0 && w.now >= to.busy {
-		// Whoever is slow does one thing after the other.
-		to.busy = w.now + to.slow
-		w.on(to.node, to.slow, do)
-		return
-	}
-	if to.slow > 0 {
-		to.busy += to.slow
-		w.on(to.node, to.busy-w.now, do)
-		return
-	}
 	w.on(to.node, 0, do)
 }
 
@@ -59,12 +48,8 @@ func (w *ringWorld) arrive(from, to *ringHost, do func()) {
 func (w *ringWorld) ask(l *life, from, to *ringHost, limit time.Duration, serve func() func(), failed func()) {
 	open := true
 	w.post(from, to, func() {
-		answer := serve()
-		if answer == nil || !w.reach(to, from) || from != to && w.fault(80) {
-			return
-		}
-		w.on(l, w.delay(to, from), func() {
-			if open && w.reach(to, from) {
+		w.serve(l, from, to, serve, func(answer func()) {
+			if open {
 				open = false
 				answer()
 			}
@@ -75,5 +60,20 @@ func (w *ringWorld) ask(l *life, from, to *ringHost, limit time.Duration, serve 
 			open = false
 			failed()
 		}
+	})
+}
+
+// serve does what was asked for and sends the answer. Who is slow takes its time.
+func (w *ringWorld) serve(l *life, from, to *ringHost, serve func() func(), heard func(func())) {
+	w.on(to.node, to.slow, func() {
+		answer := serve()
+		if answer == nil || !w.reach(to, from) || from != to && w.fault(80) {
+			return
+		}
+		w.on(l, w.delay(to, from), func() {
+			if w.reach(to, from) {
+				heard(answer)
+			}
+		})
 	})
 }

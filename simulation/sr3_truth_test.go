@@ -234,8 +234,8 @@ func (w *ringWorld) whole() bool {
 		return false
 	}
 	for _, h := range w.hosts {
-		if h.node == nil {
-			continue
+		if h.node == nil || h.slow > 0 {
+			continue // who is slow for ever is always behind
 		}
 		if health := h.keeper.Health(); !health.Whole() || !h.machine.Complete() {
 			return false
@@ -257,24 +257,67 @@ func (w *ringWorld) working(v checkpoint.Version) bool {
 	return true
 }
 
-// lost tells whether some task can never come back, and says so.
-func (w *ringWorld) lost() bool {
+// settled tells whether each task runs, or waits for what is nowhere any more and
+// says so; lost, whether one does.
+func (w *ringWorld) settled() (settled, lost bool) {
 	ver := versionOf(w.record.Committed)
-	gone := false
 	for _, id := range w.ids {
 		t := w.tasks[id]
-		if t.down() || t.loading == nil || t.loading.ver != ver {
+		if t.down() {
+			return false, false
+		}
+		if t.task.Open() {
 			continue
 		}
-		m := w.truth.manifests[stateKey{id, ver}]
-		if t.loading.seeking && w.manifestCopies(t.owner, ver) == 0 {
-			gone = true
+		if t.loading == nil || t.loading.ver != ver || !w.lost(t) {
+			return false, false
 		}
-		for _, i := range t.loading.waiting {
-			if slices.ContainsFunc(m.Shards[i], func(r shard.Ref) bool { return w.copies(&r) == 0 }) {
-				gone = true
+		lost = true
+	}
+	return true, lost
+}
+
+// lost tells whether a task waits for what is nowhere any more, and for nothing
+// else.
+func (w *ringWorld) lost(t *ringTask) bool {
+	l := t.loading
+	if l.seeking {
+		return w.manifestCopies(t.owner, l.ver) == 0
+	}
+	for _, i := range l.waiting {
+		if !slices.ContainsFunc(l.m.Shards[i], func(r shard.Ref) bool { return w.copies(&r) == 0 }) {
+			return false
+		}
+	}
+	return len(l.waiting) > 0
+}
+
+// leftover is something on a disk that should have gone by now, given what was
+// committed long ago.
+func (w *ringWorld) leftover(long shard.Version) string {
+	named := maps.Clone(w.truth.named)
+	for _, m := range w.truth.manifests {
+		for _, chain := range m.Shards {
+			for _, r := range chain {
+				named[r.ObjectID] = true
+				r.Kind = shard.Base
+				named[r.ObjectID] = true // folded of it
 			}
 		}
 	}
-	return gone
+	for _, h := range w.hosts {
+		for _, s := range h.disk.stocks {
+			for _, c := range s.copies {
+				if c.ref.Version < long && !named[c.ref.ObjectID] {
+					return string(h.id) + " keeps " + c.ref.ObjectID.String()
+				}
+			}
+			for _, m := range s.manifests {
+				if m.m.Version < long && len(s.manifests) > 4 {
+					return string(h.id) + " keeps old manifests of " + s.owner.String()
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -64,6 +64,7 @@ func (w *ringWorld) keep(h *ringHost, a upkeep.Action) {
 			return func() error { return w.putManifest(h, m, encoded, true) }
 		})
 	case upkeep.FetchObject:
+		w.tempt("repair")
 		w.bring(h, a, a.From, func(from *ringHost) func() error {
 			stored := slices.Clone(from.read(a.Ref))
 			if stored == nil {

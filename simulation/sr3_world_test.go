@@ -49,6 +49,7 @@ type ringWorld struct {
 	tracing bool
 	err     error
 	calm    bool
+	pace    int // of faults: the higher, the fewer
 
 	replicas int
 	ringCfg  ring.Config
@@ -76,11 +77,11 @@ type ringWorld struct {
 
 // ringCounts tells what happened, to judge whether it was enough.
 type ringCounts struct {
-	Commits, Rollbacks, Loads, Waits, Short, Folds, Repairs, Moved, Swept, Asked, Offers int
-	Faults                                                                               map[string]int
-	Lost                                                                                 int // worlds that ended with state lost
-	Events                                                                               uint64
-	Modes                                                                                map[recovery.Mode]int
+	Commits, Rollbacks, Loads, Waits, Short, Folds, Repairs, Moved, Swept, Asked, Offers, Fenced int
+	Faults                                                                                       map[string]int
+	Lost                                                                                         int // worlds that ended with state lost
+	Events                                                                                       uint64
+	Modes                                                                                        map[recovery.Mode]int
 }
 
 // life is that of a process; what it has set going ends with it.
@@ -207,10 +208,11 @@ func newRingWorld(cfg ringConfig, codec *shard.Codec) *ringWorld {
 	w.Counts.Faults, w.Counts.Modes = make(map[string]int), make(map[recovery.Mode]int)
 	w.ringCfg.SuspectFor = time.Second
 	c := &w.keepCfg
-	c.Grace, c.Promise, c.Believe, c.RepairDelay = 12*time.Second, 8*time.Second, 4*time.Second, 3*time.Second
+	c.Grace, c.Promise, c.Believe = 12*time.Second, 8*time.Second, 4*time.Second
 	c.Retry, c.RetryMax, c.OfferEvery, c.Step = time.Second, 6*time.Second, 20*time.Second, 5*time.Second
 	c.MaxFetches = 8
-	w.replicas = 2 + w.rng.IntN(2)
+	c.RepairDelay = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}[w.rng.IntN(3)]
+	w.replicas, w.pace = 2+w.rng.IntN(2), 1+w.rng.IntN(4)
 	for range 2*w.replicas + w.rng.IntN(3) {
 		w.addHost()
 	}

@@ -57,7 +57,9 @@ type PreCommitter interface {
 }
 
 // PreRollbacker is a Stateful that wants to act before its state goes back to
-// the last checkpoint.
+// the last checkpoint; or a bolt without state, in a topology with state, that wants
+// to know that the tuples which it has in hand do not count any more: they will come
+// again, and what is emitted for them until then is dropped.
 type PreRollbacker interface {
 	PreRollback() error
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,6 +107,7 @@ func (w *Worker) checkpoints(u *unit) (*executor.Checkpoints, error) {
 	cp := &executor.Checkpoints{
 		MaxHeld: heldPerBuffer * l.Conf.Int(storm.ConfTopologyExecutorReceiveBufferSize),
 		Tasks:   l.NumTasks() + 1,
+		Rewinds: w.plan.Rewinds,
 		Answer:  w.answer, Broken: w.broken,
 	}
 	for _, in := range w.plan.InputsOf(u.Component) {
@@ -145,7 +147,7 @@ func (w *Worker) newCheckpointer() *executor.Checkpointer {
 	c := w.spec.Layout.Conf
 	spec := executor.CheckpointerSpec{
 		Config: checkpoint.Config{
-			Stateful:       w.plan.Stateful,
+			Stateful:       w.answering(),
 			Interval:       c.Duration(storm.ConfTopologyStateCheckpointIntervalMS),
 			Timeout:        c.Duration(storm.ConfTopologyStateSynchronizationTimeoutSecs),
 			InstallTimeout: c.Duration(storm.ConfTopologyStateSynchronizationTimeoutSecs),
@@ -157,6 +159,24 @@ func (w *Worker) newCheckpointer() *executor.Checkpointer {
 		spec.Sources = append(spec.Sources, storm.TaskID(task))
 	}
 	return executor.NewCheckpointer(spec)
+}
+
+// answering are the tasks that a checkpoint waits for.
+func (w *Worker) answering() []int32 {
+	if !w.plan.Rewinds {
+		return w.plan.Stateful
+	}
+	var all []int32
+	for id, c := range w.spec.Layout.Topology.Components {
+		if c.NewSpout == nil && c.NewBolt == nil {
+			continue // of the system
+		}
+		for _, task := range w.spec.Layout.Tasks[id] {
+			all = append(all, int32(task))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // The kinds of control messages about checkpoints; JSON follows.

@@ -57,7 +57,7 @@ func (s starter) start(ctx context.Context, name string, before []string, r role
 
 // ask sends a request and waits for its answer; marked, if any, is called for
 // word of half the way.
-func (c *child) ask(request any, marked func() error) (reply, error) {
+func (c *child) ask(request any, marked func(reply) error) (reply, error) {
 	if err := c.to.Encode(request); err != nil {
 		return reply{}, fmt.Errorf("%s has ended: %w", c.name, err)
 	}
@@ -71,7 +71,7 @@ func (c *child) ask(request any, marked func() error) (reply, error) {
 		case !a.Mark:
 			return a, nil
 		case marked != nil:
-			if err := marked(); err != nil {
+			if err := marked(a); err != nil {
 				return a, err
 			}
 		}

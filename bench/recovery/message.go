@@ -2,8 +2,8 @@ package recovery
 
 import (
 	"github.com/stormring/stormring/sr3/protocol"
-	"github.com/stormring/stormring/sr3/ring"
 	sr3 "github.com/stormring/stormring/sr3/recovery"
+	"github.com/stormring/stormring/sr3/ring"
 )
 
 // role is what a child is told first: one of its fields says what to be.
@@ -56,6 +56,8 @@ type fillRequest struct {
 	Version  int64   `json:"version"`
 	Share    float64 `json:"share"`
 	Replicas int     `json:"replicas"`
+	// ShardKiB is the size that shards are kept near, 0 for the default.
+	ShardKiB int `json:"shardKiB,omitempty"`
 }
 
 // loadRequest has a state brought back.
@@ -87,15 +89,16 @@ type floorRequest struct {
 	Connections int    `json:"connections"`
 }
 
-// reply is a child's answer. Mark is not the answer, but word of half the way.
+// reply is a child's answer; with Mark it is not the answer, but word on the way to
+// it, with those who have sent, most first.
 type reply struct {
 	Error  string             `json:"error,omitempty"`
 	Mark   bool               `json:"mark,omitempty"`
+	Sent   []string           `json:"sent,omitempty"`
 	Self   ring.Node          `json:"self,omitzero"`
 	Living int                `json:"living,omitempty"`
 	Digest string             `json:"digest,omitempty"`
 	Stored int64              `json:"stored,omitempty"`
 	Took   float64            `json:"took,omitempty"` // seconds
 	Entry  *protocol.Recovery `json:"entry,omitempty"`
-	Note   string             `json:"note,omitempty"`
 }

@@ -20,7 +20,8 @@ type Options struct {
 	Setups []string
 	// Full adds the large states.
 	Full bool
-	// Runs of which the median counts; states of a GiB have one.
+	// Runs of which the median counts; large states, which vary little and take
+	// long, have one.
 	Runs int
 	// Dir is the folder for what the nodes store meanwhile; "" is the system's.
 	Dir string
@@ -62,6 +63,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	return r, nil
 }
+
+// largeMiB is from where on a state is large.
+const largeMiB = 128
 
 // trialLimit ends a trial that hangs: a line of a GiB at 50 Mbit/s takes three
 // minutes.
@@ -211,7 +215,7 @@ func (t *trial) fill(ctx context.Context) error {
 	t.say("saving")
 	for task := range owners {
 		s := state{Task: int32(task + 1), Bytes: int64(t.mib) << 20, Seed: 1}
-		a, err := w.ask(request{Fill: &fillRequest{state: s, Version: 1, Share: 1, Replicas: t.Replicas}}, nil)
+		a, err := w.ask(request{Fill: &fillRequest{state: s, Version: 1, Share: 1, Replicas: t.Replicas, ShardKiB: t.ShardKiB}}, nil)
 		if err != nil {
 			return err
 		}
@@ -254,7 +258,7 @@ func (t *trial) shape(ctx context.Context) error {
 
 // runs is how often everything is measured.
 func (t *trial) runs() int {
-	if t.mib >= 1024 {
+	if t.mib >= largeMiB {
 		return 1
 	}
 	return t.o.Runs
@@ -303,7 +307,7 @@ func (t *trial) modes(ctx context.Context) ([]Result, error) {
 }
 
 // recover brings a state back to a worker; marked is called when a third is there.
-func (t *trial) recover(w *child, s saved, mode sr3.Mode, marked func() error) (Result, error) {
+func (t *trial) recover(w *child, s saved, mode sr3.Mode, marked func(reply) error) (Result, error) {
 	t.epoch++
 	q := loadRequest{state: s.state, Version: s.version, Epoch: t.epoch + 1, Replicas: t.Replicas, Mode: mode, Params: t.params()}
 	if marked != nil {
@@ -398,11 +402,12 @@ func (t *trial) together(ctx context.Context, mode sr3.Mode, owners, killed int)
 		}
 		workers = append(workers, w)
 	}
-	victims := t.holders()[:killed]
-	var marked func() error
+	var victims []string
+	var marked func(reply) error
 	if killed > 0 {
-		marked = func() error {
+		marked = func(word reply) error {
 			var err error
+			victims = t.victims(word.Sent, killed)
 			for _, name := range victims {
 				err = errors.Join(err, t.lab.net.unplug(ctx, name))
 			}
@@ -429,7 +434,7 @@ func (t *trial) together(ctx context.Context, mode sr3.Mode, owners, killed int)
 	if err != nil {
 		return Result{}, err
 	}
-	if killed > 0 {
+	if len(victims) > 0 {
 		if err := t.up(ctx, victims...); err != nil {
 			return Result{}, err
 		}
@@ -440,8 +445,19 @@ func (t *trial) together(ctx context.Context, mode sr3.Mode, owners, killed int)
 		}
 		return 1
 	})
-	r.Owners, r.Killed, r.Floor = owners, killed, t.floor(r.Stored, owners)
+	r.Owners, r.Killed, r.Cold, r.Floor = owners, killed, true, t.floor(r.Stored, owners)
 	return r, nil
+}
+
+// victims are so many holders, those who sent first.
+func (t *trial) victims(sent []string, n int) []string {
+	var all []string
+	for _, name := range append(slices.Clone(sent), t.holders()...) {
+		if slices.Contains(t.holders(), name) && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all[:n]
 }
 
 // fillDeltas saves the versions after the first, each by another part of the

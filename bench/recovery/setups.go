@@ -8,19 +8,23 @@ type Setup struct {
 	// Title and Text tell people what it is.
 	Title string `json:"title"`
 	Text  string `json:"text"`
+	// Cause is why line or tree may be faster than star here, "" if nothing is.
+	Cause string `json:"cause,omitempty"`
 	// Nodes are the holders, each with a Link; Receiver is that of each host that
 	// rebuilds.
 	Nodes    int  `json:"nodes"`
 	Link     Link `json:"link"`
 	Receiver Link `json:"receiver"`
-	// Racks divides the holders; the first of each has Gateway as link, if that
-	// is set.
+	// Racks divides the holders; the first two of each have Gateway as link, if
+	// that is set.
 	Racks   int  `json:"racks,omitempty"`
 	Gateway Link `json:"gateway,omitzero"`
 	// Shared is the rate of the path that all holders share, in Mbit/s.
 	Shared int `json:"shared,omitempty"`
-	// Replicas of each object.
+	// Replicas of each object, and the size that shards are kept near, 0 for the
+	// default.
 	Replicas int `json:"replicas"`
+	ShardKiB int `json:"shardKiB,omitempty"`
 	// Deltas of Share of the keys follow the base. Scattered says that each
 	// version was saved by other hosts, so that nobody has a whole chain.
 	Deltas    int     `json:"deltas,omitempty"`
@@ -77,6 +81,7 @@ func Setups() []Setup {
 			Name: "scattered", Title: "scattered chains, 200 Mbit/s",
 			Text: "The ring was in three parts, one after the other, when the base and two deltas of 45 % of the keys were saved; " +
 				"the whole ring is back when the task fails. Nobody has a whole chain: star brings all of them to the receiver, which folds; line and tree merge on the way.",
+			Cause: "merging on the way leaves fewer bytes for the receiver's downlink",
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3, Deltas: 2, Share: 0.45, Scattered: true, LineLength: 16,
 			MiB: []int{32}, Full: []int{128},
 		},
@@ -84,6 +89,7 @@ func Setups() []Setup {
 			Name: "shared", Title: "scattered chains behind a shared path of 100 Mbit/s",
 			Text: "As before, and all holders are on a site whose path to the receiver carries 100 Mbit/s: " +
 				"what is merged before it need not cross it.",
+			Cause: "merging before the shared path leaves fewer bytes to cross it",
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3, Deltas: 2, Share: 0.45, Scattered: true, LineLength: 16, Shared: 100,
 			MiB: []int{32}, Full: []int{128},
 		},
@@ -94,10 +100,11 @@ func Setups() []Setup {
 			MiB: []int{32}, Full: []int{128},
 		},
 		{
-			Name: "gateways", Title: "two streams, one fast host a rack",
-			Text: "The receiver takes two streams at a time (topology.sr3.star.fanin and tree.fanin are 2). Of the six hosts in each of two racks one has " +
-				"200 Mbit/s up, the others 25: star draws from two slow hosts at a time, a tree's heads gather what several of them send.",
-			Nodes: 12, Link: Link{25, 200}, Receiver: even, Racks: 2, Gateway: even, Replicas: 1, StarFanin: 2, TreeFanin: 2,
+			Name: "gateways", Title: "three streams, two fast hosts a rack",
+			Text: "The receiver takes three streams at a time (topology.sr3.star.fanin and tree.fanin are 3). Of the four hosts in each of three racks two have " +
+				"200 Mbit/s up, the others 15. Star draws from three hosts at a time, slow ones among them; the heads of a tree's branches gather what the slow ones send.",
+			Cause: "the receiver takes few streams, and a fast head gathers those of several slow holders",
+			Nodes: 12, Link: Link{15, 200}, Receiver: even, Racks: 3, Gateway: even, Replicas: 1, ShardKiB: 1024, StarFanin: 3, TreeFanin: 3,
 			MiB: []int{32}, Full: []int{128},
 		},
 		{
@@ -108,9 +115,10 @@ func Setups() []Setup {
 		},
 		{
 			Name: "killed", Title: "holders lost on the way, 200 Mbit/s",
-			Text:  "When a third of the shards is there, so many holders are unplugged: they are silent from then on.",
+			Text: "When a third of the shards is there, so many holders are unplugged, first those that have sent most: they are silent from then on. " +
+				"A stream that is silent for three seconds (Params.Stall) is given up.",
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3,
-			MiB: []int{32}, Killed: []int{0, 1, 2},
+			MiB: []int{64}, Killed: []int{0, 1, 2},
 		},
 	}
 }
@@ -137,7 +145,7 @@ func (s *Setup) perRack() int { return (s.Nodes + s.Racks - 1) / s.Racks }
 
 // link is that of the holder i.
 func (s *Setup) link(i int) Link {
-	if s.Racks > 0 && s.Gateway.Up > 0 && i%s.perRack() == 0 {
+	if s.Racks > 0 && s.Gateway.Up > 0 && i%s.perRack() < 2 {
 		return s.Gateway
 	}
 	return s.Link

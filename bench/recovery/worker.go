@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/stormring/stormring/sr3/client"
 	"github.com/stormring/stormring/sr3/protocol"
+	sr3 "github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/shard"
 )
 
@@ -177,7 +180,7 @@ func (w *worker) fill(ctx context.Context, q fillRequest) (reply, error) {
 	tell := func(err error) { done <- err }
 	if t == nil {
 		o := w.options(q.state, q.Replicas)
-		o.HolderTimeout = time.Minute
+		o.HolderTimeout, o.ShardBytes = time.Minute, int64(q.ShardKiB)<<10
 		var err error
 		if t, err = w.client.Task(o); err != nil {
 			return reply{}, err
@@ -236,7 +239,7 @@ func (w *worker) load(ctx context.Context, q loadRequest) (reply, error) {
 	err = w.await(ctx, done, func() error {
 		if r := t.Report().Recoveries; !marked && len(r) > 0 && float64(r[0].Installed) >= q.Mark*float64(max(r[0].Shards, 1)) {
 			marked = true
-			return w.say(reply{Mark: true})
+			return w.say(reply{Mark: true, Sent: senders(r[0])})
 		}
 		return nil
 	})
@@ -258,6 +261,18 @@ func (w *worker) load(ctx context.Context, q loadRequest) (reply, error) {
 	}
 	a.Entry = &entries[len(entries)-1]
 	return a, nil
+}
+
+// senders are those who sent something, most first.
+func senders(r protocol.Recovery) []string {
+	slices.SortFunc(r.Sources, func(a, b sr3.Source) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Node, b.Node))
+	})
+	var ids []string
+	for _, s := range r.Sources {
+		ids = append(ids, string(s.Node))
+	}
+	return ids
 }
 
 // fetchPlain fetches bytes into memory over plain connections.

@@ -33,10 +33,11 @@ type fetch struct {
 
 	flows   map[recovery.StreamID]*inflow
 	parts   map[partID]*arena
-	urgent  map[int]bool // shards that the task waits for
 	waiting []int
 	said    time.Time
 	over    bool
+
+	hurry hurry
 
 	// lands guards where streams write: see inflow.
 	lands sync.Mutex
@@ -69,7 +70,7 @@ func (l *loading) fetch(table *shard.Table, m *shard.Manifest) bool {
 	f := &fetch{
 		l: l, t: l.t, ctx: ctx, m: m, table: table,
 		events: make(chan happened, 64), cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		urgent: make(map[int]bool), flows: make(map[recovery.StreamID]*inflow), parts: make(map[partID]*arena), addrs: make(map[recovery.NodeID]string),
+		flows: make(map[recovery.StreamID]*inflow), parts: make(map[partID]*arena), addrs: make(map[recovery.NodeID]string),
 	}
 	defer f.wg.Wait()
 	defer cancel()
@@ -196,7 +197,7 @@ func (f *fetch) wants() {
 	wanted, empty := f.l.taken()
 	for _, r := range wanted {
 		if i := slices.IndexFunc(f.m.Shards, func(chain []shard.Ref) bool { return chain[0].Range == r }); i >= 0 {
-			f.urgent[i] = true
+			f.hurry.begin(i, f.stall/2)
 			f.handle(happened{Event: recovery.Wanted{Shard: i}})
 		}
 	}
@@ -232,6 +233,11 @@ func (f *fetch) perform(c recovery.Command, h happened) {
 		f.open(c)
 	case recovery.Skip:
 		if in := f.flows[c.Stream]; in != nil {
+			f.lands.Lock()
+			if t := in.targets[idOf(c.Part)]; t != nil {
+				t.revoked = true
+			}
+			f.lands.Unlock()
 			in.skip(c.Part)
 		}
 	case recovery.Cancel:

@@ -80,6 +80,7 @@ func (in *inflow) receive() error {
 	}
 	in.opened(stream)
 	for {
+		f.hurry.giveWay(in.ctx, in.brings)
 		r := reading{in: in}
 		body, err := stream.RecvHead(in.ctx, protocol.FrameHead, r.into)
 		r.landed(err)
@@ -93,6 +94,22 @@ func (in *inflow) receive() error {
 		}
 		in.take(&r, body)
 	}
+}
+
+// brings tells whether the stream may be bringing a shard just now.
+func (in *inflow) brings(shard int) bool {
+	for id, t := range in.targets {
+		if id.shard != shard {
+			continue
+		}
+		in.f.lands.Lock()
+		mine := !t.revoked
+		in.f.lands.Unlock()
+		if mine {
+			return true
+		}
+	}
+	return false
 }
 
 // take tells what a frame says.

@@ -27,9 +27,10 @@ func (f *fetch) install(c recovery.Install) {
 		}
 		delete(f.parts, idOf(p))
 	}
-	urgent := f.urgent[c.Shard] // waits for nothing
+	urgent := f.hurry.wanted(c.Shard) // waits for nothing
 	f.wg.Go(func() {
 		if !urgent {
+			f.hurry.giveWay(f.ctx, func(int) bool { return false })
 			select {
 			case f.cores <- struct{}{}:
 			case <-f.ctx.Done():
@@ -40,6 +41,7 @@ func (f *fetch) install(c recovery.Install) {
 		s, err := f.assemble(c, bufs)
 		switch {
 		case err == nil:
+			f.hurry.end(c.Shard)
 			f.t.install(func() { f.l.place(s) })
 			f.tell(happened{Event: recovery.Installed{Shard: c.Shard}})
 		case errors.Is(err, shard.ErrTooLarge):

@@ -38,7 +38,11 @@ type counter struct {
 	state *storm.KeyValueState[entry, int64]
 	words int64 // all that are counted
 	fresh bool  // nothing was counted since the state came
+	saved sums  // of what the last checkpoint takes down
 }
+
+// sums are those of a state.
+type sums struct{ keys, words int64 }
 
 var (
 	_ storm.Stateful     = (*counter)(nil)
@@ -65,7 +69,7 @@ func (b *counter) InitState(s storm.State) (err error) {
 	if b.words, err = b.state.GetOr(entry{}, 0); err != nil {
 		return fmt.Errorf("statefulwordcount: %w", err)
 	}
-	return b.note(EventState, 0)
+	return b.note(EventState, 0, b.sums())
 }
 
 func (b *counter) Execute(t storm.Tuple, _ *storm.BasicOutputCollector) error {
@@ -83,7 +87,7 @@ func (b *counter) Execute(t storm.Tuple, _ *storm.BasicOutputCollector) error {
 	b.words++
 	if b.fresh {
 		b.fresh = false
-		return b.note(EventFirst, 0)
+		return b.note(EventFirst, 0, b.sums())
 	}
 	return nil
 }
@@ -93,11 +97,14 @@ func (b *counter) PrePrepare(int64) error {
 	if err := b.state.Put(entry{}, b.words); err != nil {
 		return fmt.Errorf("statefulwordcount: keep the number of words: %w", err)
 	}
+	b.saved = b.sums()
 	return nil
 }
 
+func (b *counter) sums() sums { return sums{int64(b.state.Len()), b.words} }
+
 // PreCommit implements storm.PreCommitter.
-func (b *counter) PreCommit(tx int64) error { return b.note(EventCommit, tx) }
+func (b *counter) PreCommit(tx int64) error { return b.note(EventCommit, tx, b.saved) }
 
 // Cleanup gives the job what was counted.
 func (b *counter) Cleanup() error {

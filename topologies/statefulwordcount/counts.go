@@ -38,19 +38,20 @@ type Event struct {
 	Process int `json:"process"`
 	// Transaction is that of EventCommit.
 	Transaction int64 `json:"transaction,omitempty"`
-	// Keys are those of the state, Words what it has counted.
+	// Keys are those of the state, or of what is committed of it, Words what it has
+	// counted.
 	Keys  int64 `json:"keys"`
 	Words int64 `json:"words"`
 }
 
 // note writes a line to the journal.
-func (b *counter) note(event string, tx int64) error {
+func (b *counter) note(event string, tx int64, of sums) error {
 	if b.log == nil {
 		return nil
 	}
 	line, err := json.Marshal(Event{
 		Event: event, AtMicros: time.Now().UnixMicro(), Task: b.rank, Process: os.Getpid(), Transaction: tx,
-		Keys: int64(b.state.Len()), Words: b.words,
+		Keys: of.keys, Words: of.words,
 	})
 	if err == nil {
 		_, err = b.log.Write(append(line, '\n')) // in one piece: others write too

@@ -125,9 +125,9 @@ type reader struct {
 
 	at   position
 	file sourceFile // nil: not open
-	buf  []byte   // from at.Offset on
-	off  int      // into buf: at.Offset
-	page string   // of the line at at; "" is not made yet
+	buf  []byte     // from at.Offset on
+	off  int        // into buf: at.Offset
+	page string     // of the line at at; "" is not made yet
 }
 
 // errWait tells that there is no line now but one may come.

@@ -232,7 +232,7 @@ func (x *Bolt) executes(a track.Anchor) bool {
 // Tick executes a tick tuple in every task.
 func (x *Bolt) Tick(tick storm.Tuple) {
 	for _, t := range x.tasks {
-		if t.cut != nil && !t.cut.Open() {
+		if t.cut != nil && !t.cut.ticks() {
 			continue
 		}
 		tick.SetDst(t.id)

@@ -1,7 +1,11 @@
 package executor
 
 import (
+	"slices"
+
+	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
+	"github.com/stormring/stormring/worker/checkpoint"
 )
 
 // executeCut executes a batch in a topology that takes checkpoints: what is in
@@ -31,6 +35,7 @@ func (x *Bolt) one(t *boltTask, tp *storm.Tuple) {
 	x.done++
 	x.current, x.doing = t.id, atExecute
 	x.input(tp.Origin()).executed++
+	t.cut.done = false
 	var err error
 	if t.watched || x.sampler.take() {
 		err = t.executeTimed(tp)
@@ -40,6 +45,12 @@ func (x *Bolt) one(t *boltTask, tp *storm.Tuple) {
 	if err != nil {
 		panic(err)
 	}
+	t.cut.executed(tp)
+}
+
+// executesAny reports whether an anchor is one of the tuple that is executed.
+func (x *Bolt) executesAny(a track.Anchor) bool {
+	return x.batch != nil && (x.executes(a) || slices.Contains(x.batch.Tuples[x.at].Anchors(), a))
 }
 
 // stuck tells whether a task can do nothing before one of its posts comes.
@@ -74,6 +85,9 @@ var _ cutter = (*boltTask)(nil)
 
 // rewound implements cutter.
 func (t *boltTask) rewound() {}
+
+// passed implements cutter.
+func (t *boltTask) passed(checkpoint.Marker) {}
 
 // ackAll implements cutter.
 func (t *boltTask) ackAll(acks []settled) {

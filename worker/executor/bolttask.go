@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,6 +56,9 @@ func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 	if in == nil || t.watched || tp.Len() != s.arity || tp.Anchors() != nil {
 		return t.emitMany(s, tp)
 	}
+	if t.isPast(tp) {
+		return nil
+	}
 	s.emitted++
 	s.transferred++
 	tp.SetOrigin(s.origin)
@@ -73,6 +77,9 @@ func (t *boltTask) Emit(index int, tp *storm.Tuple) []storm.TaskID {
 func (t *boltTask) emitMany(s *stream, tp *storm.Tuple) []storm.TaskID {
 	if tp.Len() != s.arity {
 		s.wrongArity(tp)
+	}
+	if t.isPast(tp) {
+		return nil
 	}
 	tp.SetOrigin(s.origin)
 	parents := tp.Anchors()
@@ -106,6 +113,9 @@ func (t *boltTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
 	if tp.Len() != s.arity {
 		s.wrongArity(tp)
 	}
+	if t.isPast(tp) {
+		return
+	}
 	tp.SetOrigin(s.origin)
 	t.send(s.direct(dst), dst, tp, tp.Anchor(), tp.Anchors())
 	s.emitted++
@@ -113,6 +123,31 @@ func (t *boltTask) EmitDirect(index int, dst storm.TaskID, tp *storm.Tuple) {
 	if t.watched {
 		t.showEmission(s, tp, []storm.TaskID{dst})
 	}
+}
+
+// isPast tells whether what is to be emitted is anchored to an input that a rollback
+// has undone. It will come again, and with it this emission; so has everything to
+// that is anchored to it too.
+func (t *boltTask) isPast(tp *storm.Tuple) bool {
+	if t.cut == nil {
+		return false
+	}
+	anchors := tp.Anchors()
+	if anchors == nil {
+		first := tp.Anchor()
+		return t.cut.isPast(first, t.x.executesAny(first))
+	}
+	past := 0
+	for _, a := range anchors {
+		if t.cut.isPast(a, t.x.executesAny(a)) {
+			past++
+		}
+	}
+	if past > 0 && past < len(anchors) {
+		t.cut.failed = true
+		t.cut.cp.Broken(fmt.Sprintf("component %q task %d emits for tuples of which some were undone", t.x.Component, t.id))
+	}
+	return past > 0
 }
 
 // send puts a copy of tp on its way, with an edge of its own in each tree of
@@ -145,6 +180,9 @@ func (t *boltTask) Done(how storm.Settlement, origin *track.Origin, first track.
 	}
 	t.x.count.acked++
 	if first.Root != 0 {
+		if t.cut != nil {
+			t.cut.settle(first, nil, origin.Era, how, t.x.executes(first))
+		}
 		t.ack(first, origin.Era)
 	}
 }
@@ -188,6 +226,9 @@ func (t *boltTask) doneRare(how storm.Settlement, origin *track.Origin, first tr
 	era := uint64(0)
 	if origin != nil {
 		era = origin.Era
+	}
+	if t.cut != nil && first.Root != 0 {
+		t.cut.settle(first, more, era, how, t.x.executes(first))
 	}
 	if more == nil {
 		t.settleTree(how, first, era)

@@ -16,6 +16,10 @@ type Checkpoints struct {
 	Targets []MarkerTarget
 	// Markers is the origin of the markers of each task, by its place in Tasks.
 	Markers []*track.Origin
+	// Rewinds tells that all spouts keep state, so that after a failure every tuple
+	// behind the last commit comes again, and no other. Then no version may hold what
+	// a task has failed or, without state, has still in hand: all tasks answer.
+	Rewinds bool
 	// MaxHeld bounds the tuples that a task holds back.
 	MaxHeld int
 	// Tasks is one more than the largest task id.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/stormring/stormring/internal/track"
@@ -20,6 +21,8 @@ type settled struct {
 type cutter interface {
 	// rewound tells that the state is about to be that of another version.
 	rewound()
+	// passed tells that a marker is behind all that was emitted so far.
+	passed(checkpoint.Marker)
 	ackAll([]settled)
 	failAll([]settled)
 	runHeld([]storm.Tuple)
@@ -56,6 +59,16 @@ type cut struct {
 	draining bool
 	queue    []queued
 	waiting  int // tuples in queue
+	// inHand are the anchors of the tracked tuples of this era that were executed and
+	// neither acked nor failed. Without those of the one that is executed, of which
+	// done tells whether it was.
+	inHand map[track.Anchor]struct{}
+	done   bool
+	// settling is the marker that waits for what is in hand, the draining of a bolt
+	// without state; its Action is 0 if none does.
+	settling checkpoint.Marker
+	// failed tells that a tracked tuple was failed since this era began.
+	failed bool
 }
 
 // queued is an effect that waits for the component to be drained, with the tuples
@@ -98,6 +111,10 @@ func newCut(t *task, place int, by cutter, component any, post func(func())) (*c
 // Open tells whether the task may execute and emit now.
 func (c *cut) Open() bool { return c.Task.Open() && !c.draining }
 
+// ticks tells whether the task may have tick tuples: also while tuples in hand are
+// waited for, since a bolt may keep them until then.
+func (c *cut) ticks() bool { return c.Open() || c.settling.Action != 0 }
+
 // stuck tells that more is held back than should be, until a post comes.
 func (c *cut) stuck() bool {
 	return (c.loading || c.draining) && len(c.held)+c.waiting > c.cp.MaxHeld
@@ -112,6 +129,9 @@ func (c *cut) take(tp *storm.Tuple) bool {
 	}
 	if o.Stream == storm.CheckpointStream {
 		m, sent := markerOf(tp)
+		if c.settling.Action != 0 && (m.Era > c.settling.Era || m.TxID > c.settling.TxID || m.Action == checkpoint.Abandon) {
+			c.settled(false) // it has been given up
+		}
 		c.perform(c.Marker(i, m, sent))
 		return false
 	}
@@ -137,9 +157,6 @@ func (c *cut) take(tp *storm.Tuple) bool {
 
 // stamp gives a tuple that is about to be executed an origin that tells its era.
 func (c *cut) stamp(tp *storm.Tuple) {
-	if c.keeper == nil {
-		return
-	}
 	o := tp.Origin()
 	for len(c.origins) <= int(o.ID) {
 		c.origins = append(c.origins, nil)
@@ -152,6 +169,100 @@ func (c *cut) stamp(tp *storm.Tuple) {
 		c.origins[o.ID] = own
 	}
 	tp.SetOrigin(own)
+}
+
+// executed takes note of a tuple that was executed: if it is not settled yet the
+// component has it in hand.
+func (c *cut) executed(tp *storm.Tuple) {
+	if c.done || tp.Anchor().Root == 0 && tp.Anchors() == nil {
+		return
+	}
+	if c.inHand == nil {
+		c.inHand = map[track.Anchor]struct{}{}
+	}
+	c.inHand[tp.Anchor()] = struct{}{}
+	for _, a := range tp.Anchors() {
+		c.inHand[a] = struct{}{}
+	}
+}
+
+// settle takes note of how a tracked tuple of an era was settled; now tells that it
+// is being executed.
+func (c *cut) settle(first track.Anchor, more []track.Anchor, era uint64, how storm.Settlement, now bool) {
+	if checkpoint.Era(era) != c.Era() || how == storm.SettleResetTimeout {
+		return
+	}
+	c.failed = c.failed || how == storm.SettleFail
+	if now {
+		c.done = true
+		return
+	}
+	delete(c.inHand, first)
+	for _, a := range more {
+		delete(c.inHand, a)
+	}
+	if len(c.inHand) == 0 && c.settling.Action != 0 {
+		m := c.settling
+		c.post(func() { // not amid what the component is doing
+			if c.settling == m {
+				c.settled(true)
+			}
+		})
+	}
+}
+
+// isPast tells whether an anchor is of a tuple that does not count any more: it came
+// in an older era. now tells that it is being executed.
+func (c *cut) isPast(a track.Anchor, now bool) bool {
+	if a.Root == 0 || now {
+		return false
+	}
+	_, ok := c.inHand[a]
+	return !ok
+}
+
+// settled lets the marker on that waited for the tuples in hand.
+func (c *cut) settled(all bool) {
+	m := c.settling
+	c.draining, c.settling = false, checkpoint.Marker{}
+	if all {
+		c.answer(m)
+	}
+	c.forward(m)
+	c.catchUp()
+}
+
+// answer is a task's without state to a marker, if all tasks have to.
+func (c *cut) answer(m checkpoint.Marker) {
+	a := checkpoint.Answer{Task: int32(c.t.id), Era: m.Era, TxID: m.TxID}
+	switch {
+	case m.Action == checkpoint.InitState || m.Action == checkpoint.Rollback:
+		a.Kind = checkpoint.Installed
+	case m.Action != checkpoint.Prepare:
+		return
+	case c.failed:
+		a.Kind, a.Rollback, a.Reason = checkpoint.Failed, true, errFailed.Error()
+	default:
+		a.Kind = checkpoint.Prepared
+	}
+	c.cp.Answer(a)
+}
+
+// errFailed keeps a version from being committed.
+var errFailed = errors.New("it has failed a tuple, which only a rollback brings again")
+
+// pass sends a marker on, unless it has to wait for tuples in hand.
+func (c *cut) pass(m checkpoint.Marker) {
+	if !c.cp.Rewinds || c.keeper != nil {
+		c.forward(m)
+		return
+	}
+	if m.Action == checkpoint.Prepare && len(c.inHand) > 0 {
+		c.draining, c.settling = true, m
+		return
+	}
+	c.answer(m)
+	c.forward(m)
 }
 
 // perform does what the machine wants, or queues it.
@@ -178,7 +289,7 @@ func (c *cut) act(q queued) {
 	case checkpoint.DropHeld:
 		c.by.dropHeld(q.tuples)
 	case checkpoint.Forward:
-		c.forward(e.Marker)
+		c.pass(e.Marker)
 	case checkpoint.Reply:
 		c.cp.Answer(e.Answer)
 	case checkpoint.LoadState:
@@ -201,12 +312,26 @@ func (c *cut) act(q queued) {
 // forward sends a marker to all targets, behind what was sent to them before.
 func (c *cut) forward(m checkpoint.Marker) {
 	if m.Action == checkpoint.InitState || m.Action == checkpoint.Rollback {
+		c.undo()
 		clear(c.t.sent)
-		c.origins = nil
+		c.origins, c.failed = nil, false
+		clear(c.inHand)
 	}
+	c.by.passed(m)
 	for i, target := range c.cp.Targets {
 		tp := storm.NewTuple(c.marker, target.Task, nil, markerValues(m, c.t.sent[target.Task])...)
 		c.t.c.put(c.boxes[i], &tp)
+	}
+}
+
+// undo tells a bolt without state, if it wants to know, that what it has in hand
+// does not count any more.
+func (c *cut) undo() {
+	if h, ok := c.component.(storm.PreRollbacker); ok && c.keeper == nil && c.origins != nil {
+		c.t.c.enter(c.t.id, atPreRollback)
+		if err := h.PreRollback(); err != nil {
+			panic(c.t.c.failure(err, ""))
+		}
 	}
 }
 
@@ -244,6 +369,10 @@ func (c *cut) loaded(v checkpoint.Version, err error) {
 
 // prepare has the component get ready, and the state saved.
 func (c *cut) prepare(e checkpoint.SaveState) {
+	if c.failed && c.cp.Rewinds {
+		c.perform(c.Saved(e.Version, errFailed, true))
+		return
+	}
 	d, ok := c.component.(drainer)
 	if !ok {
 		c.save(e)

@@ -185,7 +185,7 @@ func (x *Spout) round() (emitted bool, err error) {
 func (x *Spout) FailAll() {
 	x.inbox.Urge(func() {
 		for _, t := range x.tasks {
-			t.pending.Drain(func(_ uint64, tr tree) { t.end(tr, false) })
+			t.pending.Drain(func(seq uint64, tr tree) { t.fail(seq, tr, false) })
 		}
 	})
 }
@@ -210,7 +210,7 @@ func (x *Spout) FailSuspects() {
 			}
 			last := t.suspects[0]
 			t.suspects = t.suspects[1:]
-			t.pending.DrainTo(last, func(_ uint64, tr tree) { t.end(tr, false) })
+			t.pending.DrainTo(last, func(seq uint64, tr tree) { t.fail(seq, tr, false) })
 		}
 	})
 }
@@ -349,7 +349,11 @@ func (x *Spout) settle(b *OutcomeBatch) {
 			t.pending.Touch(o.Root.Seq())
 		case acker.OutcomeAck, acker.OutcomeFail:
 			if tr, ok := t.pending.Take(o.Root.Seq()); ok {
-				t.end(tr, o.Kind == acker.OutcomeAck)
+				if o.Kind == acker.OutcomeAck {
+					t.end(tr, true)
+				} else {
+					t.fail(o.Root.Seq(), tr, true)
+				}
 			}
 		}
 	}
@@ -362,7 +366,7 @@ func (x *Spout) settle(b *OutcomeBatch) {
 
 func (x *Spout) rotate() {
 	for _, t := range x.tasks {
-		t.pending.Rotate(func(_ uint64, tr tree) { t.end(tr, false) })
+		t.pending.Rotate(func(seq uint64, tr tree) { t.fail(seq, tr, false) })
 	}
 }
 

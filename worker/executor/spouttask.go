@@ -8,6 +8,7 @@ import (
 	"github.com/stormring/stormring/internal/track"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/worker/acker"
+	"github.com/stormring/stormring/worker/checkpoint"
 )
 
 // spoutTask is one task; it is the SpoutEmitter of its collector.
@@ -25,6 +26,16 @@ type spoutTask struct {
 	sampler   sampler
 	ended     bool
 	cut       *cut // nil without checkpoints
+	// cuts are the markers that this task passed on and that were not committed
+	// yet; committed is the newest root before the last committed one.
+	cuts      []spoutCut
+	committed uint64
+}
+
+// spoutCut is where a marker stands among a spout's roots.
+type spoutCut struct {
+	tx  int64
+	seq uint64
 }
 
 type doneCounts struct{ acked, failed uint64 }
@@ -105,16 +116,51 @@ func (t *spoutTask) end(tr tree, acked bool) {
 			h.SpoutFail(tr.id, latency)
 		}
 	}
-	if t.cut != nil && t.cut.keeper != nil {
-		// A tuple was not executed to its end, and the place to go on from is that
-		// of the last commit, not this tuple.
-		t.cut.cp.Broken(fmt.Sprintf("a tuple of component %q task %d failed", t.x.Component, t.id))
-		return
-	}
 	t.spout.Fail(tr.id)
 }
 
+// fail ends a tree that was not completed; told says that a bolt failed it, not a
+// time-out.
+func (t *spoutTask) fail(seq uint64, tr tree, told bool) {
+	if t.cut == nil || t.cut.keeper == nil || !t.cut.cp.Rewinds {
+		t.end(tr, false)
+		return
+	}
+	switch {
+	case isAfter(seq, t.committed):
+		// A rollback brings it again.
+		t.done[tr.stream].failed++
+		t.cut.cp.Broken(fmt.Sprintf("a tuple of component %q task %d failed", t.x.Component, t.id))
+	case told:
+		// A bolt that works aside had it in hand at the last commit.
+		t.end(tr, false)
+	default:
+		// Its effects are committed, or else it would be told; the ack is late.
+		t.done[tr.stream].failed++
+	}
+}
+
+// isAfter tells whether a number of a root is after another, which may wrap.
+func isAfter(seq, other uint64) bool {
+	return int64((seq-other)<<(64-track.SeqBits)) > 0
+}
+
 var _ cutter = (*spoutTask)(nil)
+
+// passed implements cutter.
+func (t *spoutTask) passed(m checkpoint.Marker) {
+	switch {
+	case m.Action == checkpoint.InitState || m.Action == checkpoint.Rollback:
+		t.cuts, t.committed = t.cuts[:0], t.seq
+		return
+	case m.Action == checkpoint.Prepare:
+		t.cuts = append(t.cuts, spoutCut{m.TxID, t.seq})
+	}
+	for len(t.cuts) > 0 && m.Committed.Era == m.Era && t.cuts[0].tx <= m.Committed.TxID {
+		t.committed = t.cuts[0].seq
+		t.cuts = t.cuts[1:]
+	}
+}
 
 // rewound implements cutter: what was emitted since the commit will be emitted
 // again, so nothing of it is awaited any more.

@@ -69,7 +69,7 @@ func (c *code) Spout(id string, o cluster.Object) func() (storm.Spout, error) {
 func (c *code) Bolt(id string, o cluster.Object) func() (storm.Bolt, error) {
 	switch {
 	case o.Shell != nil:
-		return func() (storm.Bolt, error) { return multilang.NewBolt(c.shell(id, o.Shell)), nil }
+		return func() (storm.Bolt, error) { return c.shellBolt(id, c.shell(id, o.Shell)), nil }
 	case o.Class == nil:
 		return func() (storm.Bolt, error) { return nil, cannotRun(id) }
 	case strings.HasPrefix(o.Class.Name, layout.GoPrefix):

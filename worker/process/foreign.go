@@ -133,7 +133,7 @@ func (c *code) namedSpout(id string, o *cluster.Class) (storm.Spout, error) {
 func (c *code) namedBolt(id string, o *cluster.Class) (storm.Bolt, error) {
 	if !c.registered(o.Name) {
 		if spec, ok, err := c.shellOf(id, layout.ShellBoltClass, o); ok {
-			return multilang.NewBolt(spec), err
+			return c.shellBolt(id, spec), err
 		}
 		switch o.Name {
 		case layout.LogInfoBoltClass:
