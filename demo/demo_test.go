@@ -28,9 +28,27 @@ func options(t *testing.T) demo.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := filepath.Join(t.TempDir(), "all")
+	t.Cleanup(func() { tails(t, dir) })
 	return demo.Options{
-		Hosts: 5, StateBytes: 4 << 20, Host: []string{self, "demo-host"},
+		Dir: dir, Hosts: 5, StateBytes: 4 << 20, Host: []string{self, "demo-host"},
 		Env: append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0"), Environment: map[string]string{asProgram: "1"},
+	}
+}
+
+// tails shows how the logs of a demonstration end if its test has failed.
+func tails(t *testing.T, dir string) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	for _, pattern := range []string{"demo.log", "host*/host.*", "host*/logs/workers-artifacts/*/*/worker.log*", "journal"} {
+		files, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			lines := strings.SplitAfter(string(text), "\n")
+			t.Logf("%s ends:\n%s", f, strings.Join(lines[max(0, len(lines)-25):], ""))
+		}
 	}
 }
 
@@ -105,7 +123,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	killed := make(chan struct{})
 	timeline := &heard{want: "kill -9", found: killed}
-	o.Modes, o.Timeline, o.Dir = []string{"star"}, timeline, filepath.Join(t.TempDir(), "all")
+	o.Modes, o.Timeline = []string{"star"}, timeline
 	go func() {
 		<-killed
 		cancel()

@@ -61,16 +61,51 @@ func (w *ringWorld) save(t *ringTask, v, base checkpoint.Version) {
 	if s.chains == nil {
 		s.chains = &shard.Manifest{Owner: t.owner}
 	}
-	var folds []shard.Ref
-	for _, r := range slices.SortedFunc(maps.Keys(t.folds), compareRanges) {
-		folds = append(folds, t.folds[r])
-	}
-	s.chains, s.used = s.chains.Folded(folds)
-	w.on(s.life, w.millis(0, 150), func() { w.store(s) })
+	w.on(s.life, w.millis(0, 150), func() { w.confirmFolds(s) })
 	w.on(s.life, 2500*time.Millisecond, func() { w.saved(s, errors.New("it took too long")) })
 }
 
 func compareRanges(a, b shard.Range) int { return int(a.First) - int(b.First) }
+
+// confirmFolds asks the holders of folded bases whether they still have them. Up
+// to now no manifest names those, so that nobody repaired them.
+func (w *ringWorld) confirmFolds(s *ringSave) {
+	var folds []shard.Ref
+	open := 1
+	closed := func() {
+		if open--; open > 0 {
+			return
+		}
+		folds = slices.DeleteFunc(folds, func(r shard.Ref) bool {
+			if len(r.Holders) < w.replicas {
+				delete(s.t.folds, r.Range) // it is folded anew
+				return true
+			}
+			return false
+		})
+		s.chains, s.used = s.chains.Folded(folds)
+		w.store(s)
+	}
+	for i, r := range slices.SortedFunc(maps.Keys(s.t.folds), compareRanges) {
+		ref := s.t.folds[r]
+		folds = append(folds, ref)
+		folds[i].Holders = nil
+		open += len(ref.Holders)
+		for _, id := range ref.Holders {
+			h := w.host(id)
+			w.ask(s.life, s.t.host, h, askFor, func() func() {
+				has := h.read(ref) != nil
+				return func() {
+					if has {
+						folds[i].Holders = append(folds[i].Holders, id)
+					}
+					closed()
+				}
+			}, closed)
+		}
+	}
+	closed()
+}
 
 // store makes the objects, while the task goes on, and sends them.
 func (w *ringWorld) store(s *ringSave) {

@@ -70,6 +70,10 @@ func (w *Worker) statesOf(name string, u *unit) []monitor.Labeled {
 // heldPerBuffer is how many receive buffers of tuples a task may hold back.
 const heldPerBuffer = 16
 
+// installTimeout is when an era is begun anew in which tasks have not got their state.
+// Those that are about to get it go on.
+const installTimeout = 10 * time.Second
+
 // mostTimeouts is the number of checkpoints that may time out in a row.
 const mostTimeouts = 3
 
@@ -150,7 +154,7 @@ func (w *Worker) newCheckpointer() *executor.Checkpointer {
 			Stateful:       w.answering(),
 			Interval:       c.Duration(storm.ConfTopologyStateCheckpointIntervalMS),
 			Timeout:        c.Duration(storm.ConfTopologyStateSynchronizationTimeoutSecs),
-			InstallTimeout: c.Duration(storm.ConfTopologyStateSynchronizationTimeoutSecs),
+			InstallTimeout: min(installTimeout, c.Duration(storm.ConfTopologyStateSynchronizationTimeoutSecs)),
 			MaxTimeouts:    mostTimeouts,
 		},
 		Send: w.mark, Records: w.spec.States, Logger: w.log,

@@ -100,6 +100,10 @@ func newLinks(w *Worker, network *Network) *links {
 	l.config.OnRestart = func(peer transport.WorkerID, dropped int) {
 		w.log.Warn("another worker was restarted", "peer", peer, "lost_tuples", dropped)
 		w.suspect()
+		if w.spec.Layout.Stateful() {
+			// Markers may be among what was lost, and nobody waits for those.
+			w.broken(fmt.Sprintf("worker %s was restarted", peer))
+		}
 	}
 	return l
 }

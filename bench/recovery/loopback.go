@@ -68,7 +68,7 @@ func loopbackOf(ctx context.Context, l Loopback, o Options) (Loopback, error) {
 	}
 	r, first1 := medianOf(runs), medianOf(firsts)
 	l.Date, l.Seconds, l.All, l.Bytes = today(), r.Seconds, r.All, r.Bytes
-	l.First, l.AllFirst, l.Floor = first1.Seconds, first1.All, medianOf(floors).Seconds
+	l.First, l.Ready, l.AllFirst, l.Floor = first1.Seconds, first1.Resume, first1.All, medianOf(floors).Seconds
 	return l, nil
 }
 
@@ -88,7 +88,7 @@ func (t *trial) loopbackRun(w *child, source string, runs, firsts, floors *[]Res
 	if a.Digest != s.digest {
 		return fmt.Errorf("what came back on demand is not what was saved: %s, and %s was saved", a.Digest, s.digest)
 	}
-	*firsts = append(*firsts, Result{Seconds: a.Took})
+	*firsts = append(*firsts, Result{Seconds: a.Took, Resume: a.Entry.FirstMS / 1000})
 	r, err := t.recover(w, s, sr3.Star, nil)
 	*runs = append(*runs, r)
 	return err

@@ -33,14 +33,17 @@ func plots(r Report) (map[string][]byte, error) {
 	for _, s := range r.Setups {
 		var p *plot.Plot
 		var name string
-		switch {
-		case s.Name == "even" || s.Name == "uneven":
+		switch s.Name {
+		case "even", "uneven":
 			p, name = sizePlot(r, s), "size-"+s.Name+".svg"
-		case s.Name == "owners":
+		case "owners":
 			p, name = countPlot(r, s, "owners that recover at once", func(r Result) int { return r.Owners }), "owners.svg"
-		case s.Name == "killed":
+		case "killed":
 			p, name = countPlot(r, s, "holders lost on the way", func(r Result) int { return r.Killed }), "killed.svg"
 		default:
+			continue
+		}
+		if p == nil {
 			continue
 		}
 		var err error
@@ -105,12 +108,14 @@ func (powers) Ticks(least, most float64) []plot.Tick {
 	return ticks
 }
 
-// add puts lines into a plot.
-func add(p *plot.Plot, all []series) {
+// add puts lines into a plot, which it returns if there are any.
+func add(p *plot.Plot, all []series) *plot.Plot {
+	var drawn *plot.Plot
 	for i, s := range all {
 		if len(s.points) == 0 {
 			continue
 		}
+		drawn = p
 		line, dots := &plotter.Line{XYs: s.points, LineStyle: plotter.DefaultLineStyle}, &plotter.Scatter{XYs: s.points, GlyphStyle: plotter.DefaultGlyphStyle}
 		line.Color, line.Width = plotutil.Color(i), vg.Points(lineWidth)
 		dots.Color, dots.Shape, dots.Radius = plotutil.Color(i), plotutil.Shape(i), vg.Points(3)
@@ -120,11 +125,13 @@ func add(p *plot.Plot, all []series) {
 		p.Add(line, dots)
 		p.Legend.Add(s.name, line, dots)
 	}
+	return drawn
 }
 
 const floorName = "floor"
 
-// sizePlot shows time against size of state, one line a mode.
+// sizePlot shows time against size of state, one line a mode; nil if nothing was
+// measured.
 func sizePlot(r Report, s Setup) *plot.Plot {
 	p := newPlot(s.Title, "state, MiB", "from plan to resumed, s")
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
@@ -143,14 +150,13 @@ func sizePlot(r Report, s Setup) *plot.Plot {
 		}
 		all = append(all, one)
 	}
-	add(p, all)
-	return p
+	return add(p, all)
 }
 
-// countPlot shows time against a number of failures, one line a mode.
+// countPlot shows time against a number of failures, one line a mode; nil if
+// nothing was measured.
 func countPlot(r Report, s Setup, label string, of func(Result) int) *plot.Plot {
 	p := newPlot(s.Title, label, "from plan to resumed, s")
-	p.Y.Min = 0
 	all := []series{{name: floorName}}
 	ticks := make(plot.ConstantTicks, 0)
 	for _, mode := range []sr3.Mode{sr3.Star, sr3.Line, sr3.Tree} {
@@ -169,7 +175,9 @@ func countPlot(r Report, s Setup, label string, of func(Result) int) *plot.Plot 
 		all = append(all, one)
 	}
 	p.X.Tick.Marker = ticks
-	add(p, all)
+	if add(p, all) == nil {
+		return nil
+	}
 	p.Y.Min = 0
 	return p
 }

@@ -70,7 +70,10 @@ type Loopback struct {
 	Bytes   int64     `json:"bytes"`
 	Floor   float64   `json:"floor"`
 	// First is from making the client to the first value read, on demand.
-	First    float64   `json:"first"`
+	First float64 `json:"first"`
+	// Ready is the part of First until the task could execute; the rest is waiting
+	// for the shard of that value.
+	Ready    float64   `json:"ready"`
 	AllFirst []float64 `json:"all_first"`
 	// Target and FirstTarget are what they should stay below.
 	Target      float64 `json:"target,omitempty"`
