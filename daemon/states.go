@@ -38,16 +38,14 @@ type states struct {
 	log      *slog.Logger
 }
 
-// eraBits is how many bits of a version on the ring are the transaction's; those
-// above are the era's. So versions ascend, whatever was rolled back between them.
-const eraBits = 40
-
+// versionOf is a checkpoint's version on the ring, where eras are the epochs. So
+// versions ascend, whatever was rolled back between them.
 func versionOf(v checkpoint.Version) shard.Version {
-	return shard.Version(int64(v.Era)<<eraBits | v.TxID)
+	return shard.MakeVersion(shard.Epoch(v.Era), v.TxID)
 }
 
 func checkpointOf(v shard.Version) checkpoint.Version {
-	return checkpoint.Version{TxID: int64(v) & (1<<eraBits - 1), Era: checkpoint.Era(v >> eraBits)}
+	return checkpoint.Version{TxID: v.Number(), Era: checkpoint.Era(v.Epoch())}
 }
 
 func recordOf(r checkpoint.Record) protocol.Record {

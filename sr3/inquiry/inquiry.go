@@ -120,11 +120,11 @@ func (q *Inquiry) LookupState(ctx context.Context, o shard.Owner, key string) (o
 		if v == 0 {
 			return overview.Lookup{}, fmt.Errorf("nothing of %v is committed yet", o)
 		}
-		return overview.Lookup{}, fmt.Errorf("no node that answered has the manifest of %v, version %d: is there such a task?", o, v)
+		return overview.Lookup{}, fmt.Errorf("no node that answered has the manifest of %v, version %v: is there such a task?", o, v)
 	}
 	at, s, ok := overview.FindKey(f.Manifest, []byte(key))
 	if !ok {
-		return overview.Lookup{}, fmt.Errorf("key %q of %v falls into slot %d, of which version %d has nothing", key, o, s.Slot, v)
+		return overview.Lookup{}, fmt.Errorf("key %q of %v falls into slot %d, of which version %v has nothing", key, o, s.Slot, v)
 	}
 	s.Place(ring.NewView(r.Living()), at, f.Manifest.Replicas)
 	l, err := q.Lookup(ctx, at, fmt.Sprintf("shard of slots %s of %v", s.Slots, o))
@@ -241,7 +241,7 @@ func (q *Inquiry) manifest(ctx context.Context, addr string, v protocol.VersionR
 	}
 	m, err := shard.DecodeManifest(b)
 	if err == nil && (m.Owner != v.Owner || m.Version != v.Version) {
-		err = fmt.Errorf("the manifest from %s is of %v, version %d", addr, m.Owner, m.Version)
+		err = fmt.Errorf("the manifest from %s is of %v, version %v", addr, m.Owner, m.Version)
 	}
 	return m, err
 }

@@ -14,7 +14,7 @@ import (
 
 // bringManifest fetches a manifest that should be here.
 func (n *Node) bringManifest(ctx context.Context, a upkeep.FetchManifest) error {
-	errs := []error{fmt.Errorf("fetch the manifest of %v version %d", a.Owner, a.Version)}
+	errs := []error{fmt.Errorf("fetch the manifest of %v version %v", a.Owner, a.Version)}
 	for _, id := range a.From {
 		m, err := n.askManifest(ctx, id, a.Owner, a.Version)
 		if err == nil {

@@ -89,7 +89,7 @@ func (t *serving) load(ctx context.Context, r *route, p recovery.Part) loaded {
 	l := loaded{route: r, part: p}
 	chain := t.chain(p)
 	if len(chain) == 0 {
-		l.err = fmt.Errorf("part %v of %v version %d: %w", spanOf(p), t.header.Owner, t.header.Version, store.ErrNotFound)
+		l.err = fmt.Errorf("part %v of %v version %v: %w", spanOf(p), t.header.Owner, t.header.Version, store.ErrNotFound)
 		return l
 	}
 	if p.First == 0 {

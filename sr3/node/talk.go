@@ -48,7 +48,7 @@ func (n *Node) askManifest(ctx context.Context, id shard.NodeID, o shard.Owner, 
 		return nil, fmt.Errorf("the manifest that node %s sent: %w", id, err)
 	}
 	if m.Owner != o || v != 0 && m.Version != v {
-		return nil, fmt.Errorf("node %s sent the manifest of %v version %d, asked for was that of %v version %d", id, m.Owner, m.Version, o, v)
+		return nil, fmt.Errorf("node %s sent the manifest of %v version %v, asked for was that of %v version %v", id, m.Owner, m.Version, o, v)
 	}
 	return m, nil
 }
@@ -58,7 +58,7 @@ func (n *Node) askManifest(ctx context.Context, id shard.NodeID, o shard.Owner, 
 func (n *Node) findManifest(ctx context.Context, o shard.Owner, v shard.Version) (*shard.Manifest, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	errs := []error{fmt.Errorf("the manifest of %v version %d is not here", o, v)}
+	errs := []error{fmt.Errorf("the manifest of %v version %v is not here", o, v)}
 	for _, node := range ring.Holders(n.circle.now.Load().view, o.Hash(), 4) {
 		if id := shard.NodeID(node.ID); id != n.id {
 			m, err := n.askManifest(ctx, id, o, v)

@@ -114,7 +114,7 @@ func (s *StateKey) Place(v *ring.View, at uint64, replicas int) {
 func (l *Lookup) Text() string {
 	var b strings.Builder
 	if s := l.State; s != nil {
-		fmt.Fprintf(&b, "key %q of %s: slot %d, shard %d (slots %s) of version %d, %s, %s\n",
+		fmt.Fprintf(&b, "key %q of %s: slot %d, shard %d (slots %s) of version %v, %s, %s\n",
 			s.Key, s.Owner, s.Slot, s.Shard, s.Slots, s.Version, count(s.Objects, "object", "objects"), size(s.Bytes))
 		called := l.calls()
 		fmt.Fprintf(&b, "copies belong at %s; the manifest names %s\n\n", list(called, idsOf(s.Holders)), list(called, s.Named))

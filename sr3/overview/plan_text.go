@@ -93,7 +93,7 @@ func (p *Plans) writeLost(b *strings.Builder) {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		if t.NoManifest {
-			fmt.Fprintf(b, "  %s: all of its state: nobody who is left and answered has the manifest of version %d\n", t.name(), t.Version)
+			fmt.Fprintf(b, "  %s: all of its state: nobody who is left and answered has the manifest of version %v\n", t.name(), t.Version)
 		}
 		lost := slices.SortedFunc(slices.Values(t.Lost), func(a, b LostShard) int { return cmp.Compare(a.Shard, b.Shard) })
 		for _, l := range lost {

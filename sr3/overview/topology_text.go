@@ -17,7 +17,7 @@ func (t *Topology) Text() string {
 	if t.Committed == 0 {
 		b.WriteString("nothing is committed yet\n")
 	} else {
-		fmt.Fprintf(&b, "version %d is committed\n", t.Committed)
+		fmt.Fprintf(&b, "version %v is committed\n", t.Committed)
 	}
 	for i := range t.Components {
 		b.WriteString("\n")

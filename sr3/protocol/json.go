@@ -32,21 +32,21 @@ const maxFlows = 4096
 // A header without a Flow is one of a leaf.
 func (h *FetchHeader) Check(node recovery.NodeID) error {
 	if len(h.Orders) == 0 {
-		return fmt.Errorf("fetch of %v version %d: no orders", h.Owner, h.Version)
+		return fmt.Errorf("fetch of %v version %v: no orders", h.Owner, h.Version)
 	}
 	for _, o := range h.Orders {
 		if err := checkPart(o.Part); err != nil {
-			return fmt.Errorf("fetch of %v version %d: %w", h.Owner, h.Version, err)
+			return fmt.Errorf("fetch of %v version %v: %w", h.Owner, h.Version, err)
 		}
 		if o.Offset < 0 || o.Content.Size < 0 || o.Offset > o.Content.Size {
-			return fmt.Errorf("fetch of %v version %d: offset %d of %d", h.Owner, h.Version, o.Offset, o.Content.Size)
+			return fmt.Errorf("fetch of %v version %v: offset %d of %d", h.Owner, h.Version, o.Offset, o.Content.Size)
 		}
 	}
 	if h.Flow == nil {
 		return nil
 	}
 	if h.Flow.Node != node {
-		return fmt.Errorf("fetch of %v version %d from node %s: this is node %s", h.Owner, h.Version, h.Flow.Node, node)
+		return fmt.Errorf("fetch of %v version %v from node %s: this is node %s", h.Owner, h.Version, h.Flow.Node, node)
 	}
 	flows := 0
 	return h.checkFlow(h.Flow, &flows)
@@ -55,18 +55,18 @@ func (h *FetchHeader) Check(node recovery.NodeID) error {
 func (h *FetchHeader) checkFlow(f *recovery.Flow, flows *int) error {
 	*flows++
 	if *flows > maxFlows {
-		return fmt.Errorf("fetch of %v version %d: more than %d flows", h.Owner, h.Version, maxFlows)
+		return fmt.Errorf("fetch of %v version %v: more than %d flows", h.Owner, h.Version, maxFlows)
 	}
 	for _, list := range [][]recovery.Part{f.Own, f.Sends} {
 		for _, p := range list {
 			if err := checkPart(p); err != nil {
-				return fmt.Errorf("fetch of %v version %d: %w", h.Owner, h.Version, err)
+				return fmt.Errorf("fetch of %v version %v: %w", h.Owner, h.Version, err)
 			}
 		}
 	}
 	for _, from := range f.From {
 		if from == nil || len(from.Node) > ring.MaxName {
-			return fmt.Errorf("fetch of %v version %d: a flow from nobody", h.Owner, h.Version)
+			return fmt.Errorf("fetch of %v version %v: a flow from nobody", h.Owner, h.Version)
 		}
 		if err := h.checkFlow(from, flows); err != nil {
 			return err

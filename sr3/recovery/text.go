@@ -9,7 +9,7 @@ import (
 // who sends what to whom.
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Recovery of %s, version %d, at %s: %s\n", p.Owner, p.Version, p.Receiver, p.Mode)
+	fmt.Fprintf(&b, "Recovery of %s, version %v, at %s: %s\n", p.Owner, p.Version, p.Receiver, p.Mode)
 	fmt.Fprintf(&b, "%s\n", p.Reason)
 	fmt.Fprintf(&b, "%d shards, %s over links", p.Shards, size(p.Bytes))
 	if p.LocalBytes > 0 {

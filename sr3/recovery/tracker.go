@@ -103,7 +103,7 @@ func NewTracker(in Input, p *Plan) (*Tracker, error) {
 		return nil, err
 	}
 	if p.Owner != in.Owner || p.Version != in.Version || p.Receiver != in.Receiver.ID || p.Shards != len(in.Pieces) {
-		return nil, fmt.Errorf("recovery of %s, version %d: the plan is of %s, version %d; make it of this input", in.Owner, in.Version, p.Owner, p.Version)
+		return nil, fmt.Errorf("recovery of %s, version %v: the plan is of %s, version %v; make it of this input", in.Owner, in.Version, p.Owner, p.Version)
 	}
 	t := &Tracker{
 		w: w, plan: p, mode: p.Mode, shards: map[int]*recovering{}, nodes: map[NodeID]*health{},

@@ -47,7 +47,7 @@ func (m *Manifest) Ranges() []Range {
 // overlapping, base first, versions ascending and none above its own.
 func (m *Manifest) Check() error {
 	if err := m.check(); err != nil {
-		return fmt.Errorf("manifest of %v version %d epoch %d: %w", m.Owner, m.Version, m.Epoch, err)
+		return fmt.Errorf("manifest of %v version %v epoch %d: %w", m.Owner, m.Version, m.Epoch, err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (m *Manifest) checkRefs(chain []Ref) error {
 		case r.Range != chain[0].Range:
 			return fmt.Errorf("object %d has slots %v, its base %v", i, r.Range, chain[0].Range)
 		case r.Version > m.Version || i > 0 && r.Version <= chain[i-1].Version:
-			return fmt.Errorf("object %d has version %d, which is out of order", i, r.Version)
+			return fmt.Errorf("object %d has version %v, which is out of order", i, r.Version)
 		case r.Epoch > m.Epoch:
 			return fmt.Errorf("object %d has epoch %d, which is newer than the manifest", i, r.Epoch)
 		case r.Size < 0 || r.Stored < headerSize:

@@ -3,6 +3,7 @@ package shard
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -40,8 +41,31 @@ func (o Owner) bytes() []byte {
 // NodeID names a node of the ring.
 type NodeID string
 
-// Version is the id of the checkpoint that made it; it grows by one.
+// Version is the checkpoint that made it. It only grows: its upper bits are the
+// epoch, the lower ones the number of the checkpoint.
 type Version int64
+
+// numberBits is how many bits of a version are the checkpoint's.
+const numberBits = 40
+
+// MakeVersion is the version of a checkpoint, by its number, in an epoch.
+func MakeVersion(e Epoch, number int64) Version {
+	return Version(int64(e)<<numberBits | number&(1<<numberBits-1))
+}
+
+// Epoch is the one in which the version was made.
+func (v Version) Epoch() Epoch { return Epoch(v >> numberBits) }
+
+// Number is the checkpoint's.
+func (v Version) Number() int64 { return int64(v) & (1<<numberBits - 1) }
+
+// String is the number, and the epoch if there is one, as 17 of epoch 3.
+func (v Version) String() string {
+	if v.Epoch() == 0 {
+		return strconv.FormatInt(v.Number(), 10)
+	}
+	return fmt.Sprintf("%d of epoch %d", v.Number(), v.Epoch())
+}
 
 // Epoch is the number of an owner's placement; holders refuse older ones.
 type Epoch int64
@@ -79,7 +103,7 @@ type ObjectID struct {
 
 // String is owner, slots, version, epoch and kind, for people.
 func (id ObjectID) String() string {
-	return fmt.Sprintf("%v slots %v version %d epoch %d %v", id.Owner, id.Range, id.Version, id.Epoch, id.Kind)
+	return fmt.Sprintf("%v slots %v version %v epoch %d %v", id.Owner, id.Range, id.Version, id.Epoch, id.Kind)
 }
 
 // Ref is an object as a manifest names it.

@@ -50,7 +50,7 @@ func (o *Object) Size() int64 { return int64(len(o.image) - headerSize) }
 
 // String is kind, slots and version.
 func (o *Object) String() string {
-	return fmt.Sprintf("%v of slots %v version %d", o.Kind, o.Range, o.Version)
+	return fmt.Sprintf("%v of slots %v version %v", o.Kind, o.Range, o.Version)
 }
 
 // Open reads an object's stored bytes: checks the header and decompresses,

@@ -43,7 +43,7 @@ func (s *Store) Manifest(o shard.Owner, v shard.Version) (*shard.Manifest, error
 	r := s.index.manifest(o, v)
 	s.mu.RUnlock()
 	if r == nil {
-		return nil, fmt.Errorf("manifest of %v version %d: %w", o, v, ErrNotFound)
+		return nil, fmt.Errorf("manifest of %v version %v: %w", o, v, ErrNotFound)
 	}
 	b := make([]byte, 0, r.stored)
 	err := s.readChunks(context.Background(), r, func(c []byte) error {
@@ -51,7 +51,7 @@ func (s *Store) Manifest(o shard.Owner, v shard.Version) (*shard.Manifest, error
 		return nil
 	})
 	if err == nil && xxhash.Sum64(b) != r.sum {
-		err = fmt.Errorf("manifest of %v version %d: another checksum: %w", o, v, ErrDamaged)
+		err = fmt.Errorf("manifest of %v version %v: another checksum: %w", o, v, ErrDamaged)
 	}
 	if err != nil {
 		return nil, s.unreadable(r, err)
@@ -126,7 +126,7 @@ func (r *record) name() string {
 	if r.what == anObject {
 		return r.object.id(r.owner).String()
 	}
-	return fmt.Sprintf("manifest of %v version %d", r.owner, r.version)
+	return fmt.Sprintf("manifest of %v version %v", r.owner, r.version)
 }
 
 // drop hides a record and has the committer delete it. It is false if the

@@ -191,7 +191,7 @@ func (o *puttingManifest) bytes() int64  { return o.stored + overhead }
 func (o *puttingManifest) stage(st *stage) error {
 	st.s.mu.RLock()
 	defer st.s.mu.RUnlock()
-	name := fmt.Sprintf("manifest of %v version %d epoch %d", o.owner, o.version, o.epoch)
+	name := fmt.Sprintf("manifest of %v version %v epoch %d", o.owner, o.version, o.epoch)
 	if f := st.fenced(o.owner); o.heed && o.epoch < f {
 		return fenced(name, f)
 	}
