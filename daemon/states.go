@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
@@ -28,13 +29,14 @@ func States(spec process.StatesSpec) (process.States, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &states{client: c, topology: spec.Topology, log: spec.Logger}, nil
+	return &states{client: c, topology: spec.Topology, noticed: spec.Noticed, log: spec.Logger}, nil
 }
 
 // states are the states of one worker on the ring.
 type states struct {
 	client   *client.Client
 	topology cluster.TopologyID
+	noticed  time.Time
 	log      *slog.Logger
 }
 
@@ -88,7 +90,7 @@ func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
 		Owner:    shard.Owner{Topology: string(s.topology), Component: k.Component, Task: int32(k.Task)},
 		Replicas: k.Conf.Int(storm.ConfTopologySr3Replicas), ShardBytes: int64(k.Conf.Int(storm.ConfTopologySr3ShardBytes)),
 		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: params(k.Conf),
-		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post,
+		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post, Noticed: s.noticed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("its state: %w", err)

@@ -74,6 +74,9 @@ func (w *ringWorld) tempt(what string) {
 func (w *ringWorld) anyHost() *ringHost { return w.hosts[w.rng.IntN(len(w.hosts))] }
 
 func (w *ringWorld) faultTask() bool {
+	if w.quiet {
+		return w.faultJoin()
+	}
 	w.kill(w.tasks[w.ids[w.rng.IntN(len(w.ids))]], false)
 	return true
 }
@@ -238,7 +241,7 @@ func (w *ringWorld) faultJump() bool {
 }
 
 func (w *ringWorld) faultJoin() bool {
-	if len(w.hosts) > 12 {
+	if len(w.hosts) > 14 {
 		return false
 	}
 	w.startNode(w.addHost())
@@ -246,6 +249,9 @@ func (w *ringWorld) faultJoin() bool {
 }
 
 func (w *ringWorld) faultLeader() bool {
+	if w.quiet {
+		return false
+	}
 	w.restartLeader()
 	return true
 }
@@ -290,6 +296,13 @@ func fewestHolders(m *shard.Manifest) int {
 	return n
 }
 
+// hush ends checkpoints until faults end, so that what is committed stays the same
+// while nodes come and go.
+func (w *ringWorld) hush() {
+	w.note("no checkpoints from now on")
+	w.quiet, w.leader, w.zombie = true, nil, nil
+}
+
 // ravage destroys more than can be borne, at once.
 func (w *ringWorld) ravage() {
 	for range w.replicas + w.rng.IntN(3) {
@@ -305,6 +318,10 @@ func (w *ringWorld) soothe() {
 	w.note("faults end")
 	w.calm, w.parts, w.storeAway, w.zombie = true, nil, false, nil
 	clear(w.cut)
+	if w.quiet {
+		w.quiet = false
+		w.newLeader()
+	}
 	for _, h := range w.hosts {
 		h.full = false
 		if h.slow > 0 && w.chance(3) {

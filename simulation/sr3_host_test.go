@@ -28,6 +28,8 @@ type ringHost struct {
 	heard   shard.Version // what is committed
 	heardAt time.Duration
 	hops    []*ringHop
+	// attempts are those to get something from others.
+	attempts map[any]int
 
 	slow time.Duration // to answer
 	full bool
@@ -93,6 +95,7 @@ func (w *ringWorld) startNode(h *ringHost) {
 		return
 	}
 	h.machine, h.wake, h.heardAt, h.heard = m, 0, -time.Hour, 0
+	h.attempts = make(map[any]int)
 	if h.keeper, err = upkeep.New(w.keepCfg); err != nil {
 		w.broken("%v", err)
 		return

@@ -55,7 +55,7 @@ func (w *ringWorld) upkeep(h *ringHost) {
 func (w *ringWorld) keep(h *ringHost, a upkeep.Action) {
 	switch a := a.(type) {
 	case upkeep.FetchManifest:
-		w.bring(h, a, a.From, func(from *ringHost) func() error {
+		w.bring(h, a, h.patience(manifestKey{a.Owner, a.Version}), a.From, func(from *ringHost) func() error {
 			encoded := from.readManifest(a.Owner, a.Version)
 			m, err := shard.DecodeManifest(encoded)
 			if err != nil || m.Version != a.Version {
@@ -65,7 +65,7 @@ func (w *ringWorld) keep(h *ringHost, a upkeep.Action) {
 		})
 	case upkeep.FetchObject:
 		w.tempt("repair")
-		w.bring(h, a, a.From, func(from *ringHost) func() error {
+		w.bring(h, a, h.patience(a.Ref.ObjectID), a.From, func(from *ringHost) func() error {
 			stored := slices.Clone(from.read(a.Ref))
 			if stored == nil {
 				return nil
@@ -128,19 +128,34 @@ func (w *ringWorld) askHave(h *ringHost, a upkeep.AskHave) {
 	}
 }
 
+type manifestKey struct {
+	owner   shard.Owner
+	version shard.Version
+}
+
+// patience is how long to wait for what: longer each time, since the only one who
+// has it may be slow.
+func (h *ringHost) patience(what any) time.Duration {
+	if len(h.attempts) > 500 {
+		clear(h.attempts)
+	}
+	h.attempts[what]++
+	return min(askFor<<min(h.attempts[what]/2, 8), 8*time.Second)
+}
+
 // bring asks nodes one after the other for something.
-func (w *ringWorld) bring(h *ringHost, a upkeep.Action, from []shard.NodeID, serve func(*ringHost) func() error) {
+func (w *ringWorld) bring(h *ringHost, a upkeep.Action, limit time.Duration, from []shard.NodeID, serve func(*ringHost) func() error) {
 	if len(from) == 0 {
 		h.keeper.Ended(a, false)
 		return
 	}
-	next := func() { w.bring(h, a, from[1:], serve) }
+	next := func() { w.bring(h, a, limit, from[1:], serve) }
 	to := w.host(from[0])
 	if to == nil {
 		next()
 		return
 	}
-	w.ask(h.node, h, to, askFor, func() func() {
+	w.ask(h.node, h, to, limit, func() func() {
 		store := serve(to)
 		return func() {
 			if store == nil {

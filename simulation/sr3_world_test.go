@@ -49,7 +49,8 @@ type ringWorld struct {
 	tracing bool
 	err     error
 	calm    bool
-	pace    int // of faults: the higher, the fewer
+	pace    int  // of faults: the higher, the fewer
+	quiet   bool // no checkpoints now, only the ring lives
 
 	replicas int
 	ringCfg  ring.Config

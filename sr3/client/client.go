@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stormring/stormring/sr3/protocol"
@@ -20,6 +21,8 @@ type Client struct {
 	codec *shard.Codec
 	views *views
 	shun  shunned
+	// short tells that it was said that there are too few hosts.
+	short atomic.Bool
 	// reports asks for reports to be sent soon.
 	reports chan struct{}
 

@@ -85,6 +85,9 @@ type TaskOptions struct {
 	// Mode and Params say how the state comes back.
 	Mode   recovery.Mode
 	Params recovery.Params
+	// Noticed is when it became known that the task had to be placed anew, for
+	// reports; zero if nobody knows.
+	Noticed time.Time
 	// OnDemand lets the task go on as soon as the manifest is known.
 	OnDemand bool
 	// SaveTimeout is when a save fails. Default: 30 seconds.

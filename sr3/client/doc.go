@@ -10,9 +10,11 @@
 //   - save.go, deliver.go, putter.go: objects to their holders, as they are made;
 //     then the manifest. A holder that fails is passed over for the next host.
 //   - fold.go: after a commit, holders fold chains that became long.
-//   - load.go: fence, find the manifest, ask who has what (survey.go), plan, fetch.
+//   - load.go: fence, find the manifest (find.go), ask who has what (survey.go),
+//     plan, fetch.
 //   - fetch.go: the tracker of the recovery, executed; inflow.go: one stream of it,
-//     whose bytes land where they stay; install.go: parts to shards of a table.
+//     whose bytes land where they stay; install.go: parts to shards of a table;
+//     hurry.go: a shard that the task waits for goes before all else.
 //   - view.go: who is on the ring, asked every second.
 //
 // # Goroutines

@@ -12,6 +12,7 @@ import (
 	"github.com/stormring/stormring/sr3/node"
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
+	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
 )
 
@@ -448,7 +449,20 @@ func TestRingTooLargeToBeKnown(t *testing.T) {
 		})
 	}
 	r.settle()
-	w := r.worker(r.client("n0"), nil)
+	first := r.client("n0")
+	eventually(t, "every node finds every other", func() bool {
+		for _, from := range r.nodes {
+			for name := range r.nodes {
+				var a protocol.LookupAnswer
+				err := first.ask(t.Context(), from.Addr(), protocol.LookupKey, protocol.LookupRequest{Key: ring.PositionOf(name, 0)}, &a)
+				if err != nil || len(a.Nodes) < 4 || a.Nodes[0].ID != name {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	w := r.worker(first, func(o *TaskOptions) { o.ShardBytes, o.SaveTimeout = 64<<10, time.Minute })
 	v := w.written(2000)
 	if w.copies() != 3 {
 		t.Errorf("%d copies, want 3", w.copies())

@@ -24,6 +24,8 @@ type notes struct {
 	report  protocol.TaskReport
 	entries []*recoveryNote
 	changed bool
+	// recovered tells that there was a recovery.
+	recovered bool
 }
 
 func (n *notes) init(t *Task) {
@@ -75,9 +77,13 @@ func (n *notes) saved(s *saving, err error) {
 			c.Short++
 		}
 	}
-	if c.Short > 0 && n.report.Checkpoint.Short == 0 {
+	if c.Short > 0 && n.report.Checkpoint.Short == 0 && n.t.c.short.CompareAndSwap(false, true) {
+		// Of all tasks here the first one says it; the reports have the others.
 		n.t.c.cfg.Log.Warn("there are fewer hosts than replicas wanted: some shards have fewer copies",
 			"owner", m.Owner.String(), "replicas", m.Replicas, "shards", c.Short)
+	}
+	if c.Short == 0 {
+		n.t.c.short.Store(false)
 	}
 	n.report.Checkpoint, n.report.Failed = c, ""
 }
@@ -117,13 +123,15 @@ type recoveryNote struct {
 	over    time.Time // all was installed
 	entry   protocol.Recovery
 	waiting string
+	first   bool // of the task
 }
 
 // recovery begins to take down a recovery.
 func (n *notes) recovery(v shard.Version) *recoveryNote {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	e := &recoveryNote{n: n, began: time.Now()}
+	e := &recoveryNote{n: n, began: time.Now(), first: !n.recovered}
+	n.recovered = true
 	e.entry = protocol.Recovery{AtMillis: n.t.c.cfg.Now().UnixMilli(), Running: true}
 	e.entry.Owner, e.entry.Version = n.t.o.Owner.String(), v
 	if v == 0 {
@@ -142,7 +150,11 @@ func (e *recoveryNote) planned(p *recovery.Plan) {
 	e.n.mu.Lock()
 	defer e.n.mu.Unlock()
 	e.fetch = time.Now()
-	e.entry.PlaceMS = millis(e.fetch.Sub(e.began))
+	from := e.began
+	if e.first && !e.n.t.o.Noticed.IsZero() {
+		from = e.n.t.o.Noticed // the worker had to be started first
+	}
+	e.entry.PlaceMS = millis(e.fetch.Sub(from))
 	e.entry.Mode, e.entry.Reason, e.entry.PredictedMS, e.entry.Shards = p.Mode, p.Reason, p.Predicted.TotalMS, p.Shards
 	e.entry.Receiver = p.Receiver
 	e.n.changed = true
@@ -152,7 +164,7 @@ func (e *recoveryNote) planned(p *recovery.Plan) {
 func (e *recoveryNote) waitFor(what string) {
 	e.n.mu.Lock()
 	defer e.n.mu.Unlock()
-	e.waiting = what
+	e.waiting, e.entry.WaitsFor = what, what
 	e.n.changed = true
 }
 

@@ -40,7 +40,9 @@ func TestEmptyState(t *testing.T) {
 func TestHugeValue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 3)
-	w := r.worker(r.client("n0"), func(o *TaskOptions) { o.HolderTimeout, o.SaveTimeout, o.Params.Stall = time.Minute, time.Minute, 20*time.Second })
+	w := r.worker(r.client("n0"), func(o *TaskOptions) {
+		o.HolderTimeout, o.SaveTimeout, o.Params.Stall = time.Minute, time.Minute, 20*time.Second
+	})
 	w.mustLoad(0)
 	huge := make([]byte, 50<<20)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(huge)

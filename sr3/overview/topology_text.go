@@ -142,6 +142,8 @@ func (v *Recovery) state() string {
 	switch {
 	case v.Abandoned:
 		return fmt.Sprintf("abandoned at %.0f %%", 100*v.Progress)
+	case v.Running && v.WaitsFor != "":
+		return "waits for " + v.WaitsFor
 	case v.Running && len(v.Waiting) > 0:
 		return fmt.Sprintf("%.0f %%, waits for %s", 100*v.Progress, count(len(v.Waiting), "shard", "shards"))
 	case v.Running:

@@ -108,6 +108,8 @@ type Recovery struct {
 	AtMillis int64 `json:"atMillis"`
 	// Running tells that it is under way.
 	Running bool `json:"running"`
+	// WaitsFor says what it waits for that nobody has, "" if nothing.
+	WaitsFor string `json:"waitsFor,omitempty"`
 	recovery.Report
 	// FirstMS is from its start until the task could execute.
 	FirstMS float64 `json:"firstMs"`
