@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +98,7 @@ func (e *env) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	})
 	if err != nil && !errors.Is(err, demo.ErrWrong) {
 		if cmd.Context().Err() != nil {
+			fmt.Fprintln(e.stderr, "interrupted; all processes are ended")
 			return errInterrupted
 		}
 		return err
@@ -111,9 +111,7 @@ func (e *env) showDemo(r demo.Result, asJSON bool) error {
 	if !asJSON {
 		return r.Text(e.stdout)
 	}
-	out := json.NewEncoder(e.stdout)
-	out.SetIndent("", "  ")
-	return out.Encode(r)
+	return e.printJSON(r)
 }
 
 // parseSize is a number of bytes, such as 256MiB.

@@ -34,6 +34,8 @@ type Options struct {
 	Hosts int
 	// StateBytes is the size of the state when the first worker is killed; 256 MiB.
 	StateBytes int64
+	// Rate is how many lines a second are written once the state is that large; 2000.
+	Rate int
 	// Modes are recovered by in turn; star, line and tree.
 	Modes []string
 	// Replicas is on how many hosts each shard lies; 3.
@@ -61,6 +63,7 @@ const (
 	DefaultHosts      = 8
 	DefaultStateBytes = 256 << 20
 	DefaultReplicas   = 3
+	DefaultRate       = 2000
 )
 
 // minHosts is how many hosts are left when two are lost: enough for two workers.
@@ -76,6 +79,9 @@ func (o *Options) complete() error {
 	if o.StateBytes == 0 {
 		o.StateBytes = DefaultStateBytes
 	}
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
 	if o.Replicas == 0 {
 		o.Replicas = DefaultReplicas
 	}
@@ -89,6 +95,8 @@ func (o *Options) complete() error {
 		return fmt.Errorf("%d replicas; there must be 3, since two hosts are killed at once, and at most one for each host", o.Replicas)
 	case o.StateBytes < 1<<20:
 		return fmt.Errorf("a state of %d bytes is none to see anything with; take 1 MiB or more", o.StateBytes)
+	case o.Rate < portions:
+		return fmt.Errorf("%d lines a second are too few; take %d or more", o.Rate, portions)
 	case len(o.Host) == 0:
 		return errors.New("demo: no command that is a host")
 	}
@@ -115,8 +123,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, fmt.Errorf("demo: %w", err)
 		}
 		defer os.RemoveAll(dir) // what a process still writes there is of no use
-	} else if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Result{}, fmt.Errorf("demo: %w", err)
+	} else if err := emptyFolder(dir); err != nil {
+		return Result{}, err
 	}
 	log, err := os.Create(filepath.Join(dir, "demo.log"))
 	if err != nil {
@@ -129,6 +137,22 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	err = s.run(ctx)
 	s.result.TookMS = millis(time.Since(begin))
 	return s.result, err
+}
+
+// emptyFolder makes a folder, which must not have anything in it: what a
+// demonstration has left would be taken for this one's.
+func emptyFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the folder %s is not empty; name a new one", dir)
+	}
+	return nil
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

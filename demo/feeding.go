@@ -20,11 +20,11 @@ type feeding struct {
 	err   error
 }
 
-func startFeeding(f *feed, state int64) *feeding {
+func startFeeding(f *feed, state int64, rate int) *feeding {
 	ctx, quit := context.WithCancel(context.Background())
 	r := &feeding{feed: f, quit: quit}
 	r.wg.Go(func() {
-		err := r.run(ctx, state)
+		err := r.run(ctx, state, rate)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.err = err
@@ -54,7 +54,7 @@ func (r *feeding) stop() error {
 // portions is how often a second lines are written.
 const portions = 20
 
-func (r *feeding) run(ctx context.Context, state int64) error {
+func (r *feeding) run(ctx context.Context, state int64, rate int) error {
 	// By parts, so that it can be ended.
 	const parts = 64
 	for i := int64(1); i <= parts; i++ {
@@ -75,7 +75,7 @@ func (r *feeding) run(ctx context.Context, state int64) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := r.feed.write(trickle / portions); err != nil {
+			if err := r.feed.write(rate / portions); err != nil {
 				return err
 			}
 		}

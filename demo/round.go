@@ -174,6 +174,9 @@ func (s *show) recover(ctx context.Context, lost *host, killed time.Time, d *Rou
 			return false, nil //nolint:nilerr // the lost host is not registered any more
 		}
 		fresh, detected = h, time.Now()
+		if l, ok := s.launched(fresh, killed); ok && l.at.Before(detected) {
+			detected = l.at // it was faster than this look
+		}
 		return true, nil
 	})
 	if err != nil {
@@ -229,12 +232,17 @@ func (s *show) times(d *Round, r protocol.Recovery, killed, detected time.Time, 
 	d.PlaceMS = millis(began.Sub(detected)) + r.PlaceMS
 	d.FetchMS, d.RebuildMS = r.FetchMS, r.RebuildMS
 	d.FirstMS = millis(time.UnixMicro(first.AtMicros).Sub(killed))
-	d.ResumeMS = max(0, d.FirstMS-d.DetectMS-d.PlaceMS-d.FetchMS-d.RebuildMS)
+	d.ResumeMS = d.FirstMS - d.DetectMS - d.PlaceMS - d.FetchMS - d.RebuildMS
+	if late := -d.ResumeMS; late > 0 {
+		// The end was noted while the task went on already.
+		rebuild := min(late, d.RebuildMS)
+		d.RebuildMS, d.FetchMS, d.ResumeMS = d.RebuildMS-rebuild, d.FetchMS-(late-rebuild), 0
+	}
 	d.PredictedMS, d.Bytes, d.Shards, d.Reason, d.Receiver = r.PredictedMS, r.Bytes, r.Shards, r.Reason, string(r.Receiver)
 	at := func(ms float64) time.Time { return began.Add(time.Duration(ms * float64(time.Millisecond))) }
 	s.timeline.addAt(at(r.PlaceMS), "plan: %s, %d shards from %d senders, predicted %.2f s", r.Mode, r.Shards, len(r.Sources), r.PredictedMS/1000)
-	rebuilt := at(r.PlaceMS + r.FetchMS + r.RebuildMS)
-	s.timeline.addAt(rebuilt, "the state is rebuilt of %s, in %.2f s", size(r.Bytes), (r.FetchMS+r.RebuildMS)/1000)
+	rebuilt := at(r.PlaceMS + d.FetchMS + d.RebuildMS)
+	s.timeline.addAt(rebuilt, "the state is rebuilt of %s, in %.2f s", size(r.Bytes), (d.FetchMS+d.RebuildMS)/1000)
 	if e, ok := s.journal.find(statefulwordcount.EventState, killed.UnixMicro()); ok {
 		d.Keys = e.Keys
 		s.timeline.addAt(time.UnixMicro(e.AtMicros), "the task has its state: %s counts of %s words%s", count(e.Keys), count(e.Words), s.sameAs(e))

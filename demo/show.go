@@ -27,8 +27,6 @@ const (
 	counting     = "count"
 	// workers are the topology's.
 	workers = 2
-	// trickle is how many lines a second are written once the state is large.
-	trickle = 2000
 	// patience is how long anything may take that has no bound of its own.
 	patience = 90 * time.Second
 )
@@ -110,7 +108,7 @@ func (s *show) run(ctx context.Context) (err error) {
 	if err := s.submit(ctx); err != nil {
 		return err
 	}
-	feeding := startFeeding(s.feed, s.StateBytes)
+	feeding := startFeeding(s.feed, s.StateBytes, s.Rate)
 	defer func() { err = errors.Join(err, feeding.stop()) }()
 	if err := s.load(ctx, feeding); err != nil {
 		return err
@@ -206,7 +204,7 @@ func (s *show) load(ctx context.Context, f *feeding) error {
 	}
 	s.result.StateBytes, s.result.Keys = r.Bytes, r.Keys
 	s.timeline.add("the state is %s, %s counts, filled in %.1f s; %s at rest in %d shards on %d hosts; %d lines a second go on",
-		size(r.Bytes), count(r.Keys), time.Since(begin).Seconds(), size(r.Checkpoint.Stored), r.Checkpoint.Shards, len(r.Checkpoint.Nodes), trickle)
+		size(r.Bytes), count(r.Keys), time.Since(begin).Seconds(), size(r.Checkpoint.Stored), r.Checkpoint.Shards, len(r.Checkpoint.Nodes), s.Rate)
 	return nil
 }
 
