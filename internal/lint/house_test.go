@@ -48,7 +48,7 @@ type room struct {
 
 const (
 	handlers = " nimbus/handler supervisor/handler drpc/handler"
-	ring     = "sr3/... daemon local command bench/... demo simulation"
+	ring     = "sr3/... daemon local command bench/... demo simulation clustertests"
 )
 
 // house is every package of the module, from the ground up. The first column
@@ -133,7 +133,7 @@ var house = []room{
 	{path: "local", kind: composition, also: "daemon"},
 	{path: "bench", kind: composition, also: "daemon local"},
 	{path: "bench/recovery", kind: composition, also: "bench daemon"},
-	{path: "demo", kind: composition, also: "daemon local"},
+	{path: "demo", kind: composition, also: "daemon local", tests: "command"},
 	{path: "command", kind: composition, also: "daemon local bench bench/recovery demo"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},

@@ -76,7 +76,7 @@ func expect(t *testing.T, got []string, want ...string) {
 func TestCheckImports(t *testing.T) {
 	const (
 		aShell   = ": shells import nouns, adapters, and their own family; never one another"
-		anSr3    = ", which only these may import: sr3/... daemon local command bench/... demo simulation"
+		anSr3    = ", which only these may import: sr3/... daemon local command bench/... demo simulation clustertests"
 		theGen   = ", which only these may import: thrift/... internal/wire nimbus/client nimbus/handler supervisor/handler drpc/handler"
 		ofThings = ": nouns and pure cores live on the standard library"
 	)

@@ -11,10 +11,10 @@ import (
 )
 
 // Changed are those of ids whose workers want to be restarted since there are
-// newer blobs: dependencies, and blobs with workerRestart. Newer versions of
+// newer blobs: the configuration, which a rebalance can change, code and jar,
+// dependencies, and blobs with workerRestart. Newer versions of
 // other blobs are brought in meanwhile, where workers find them by their link;
-// workers of older generations stay with what they have. Of code,
-// configuration and jar there is only one version. It goes on after errors and
+// workers of older generations stay with what they have. It goes on after errors and
 // returns them joined, and what was found nevertheless.
 func (l *Localizer) Changed(ctx context.Context, ids []cluster.TopologyID) ([]cluster.TopologyID, error) {
 	versions := map[string]int64{}
@@ -49,9 +49,6 @@ func (l *Localizer) changed(ctx context.Context, id cluster.TopologyID, versions
 	var errs []error
 	var refresh []string
 	for _, b := range rec.Blobs {
-		if b.Role == own {
-			continue
-		}
 		version, ok := versions[b.Key]
 		if !ok {
 			version, err = l.cfg.Source.Meta(ctx, b.Key)

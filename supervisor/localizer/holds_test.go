@@ -241,3 +241,20 @@ func TestADeletedBlobStopsNobody(t *testing.T) {
 		t.Fatal(again)
 	}
 }
+
+func TestANewConfigurationRestartsWorkers(t *testing.T) {
+	r := newRig(t)
+	r.Hold(topo, "6700/1")
+	r.localise(false)
+	if ids := r.changed(); len(ids) > 0 {
+		t.Fatalf("changed %v before anything is", ids)
+	}
+	r.src.put(topo+"-stormconf.ser", "of a rebalance")
+	if ids := r.changed(); !slices.Equal(ids, []cluster.TopologyID{topo}) {
+		t.Errorf("changed %v, want %s", ids, topo)
+	}
+	r.localise(true)
+	if ids := r.changed(); len(ids) > 0 {
+		t.Errorf("changed %v after it was brought", ids)
+	}
+}
