@@ -281,7 +281,7 @@ func (l *Localizer) damaged(ctx context.Context, g *generation) (map[string]bool
 // newer adds the keys of blobs of which there are newer versions.
 func (l *Localizer) newer(ctx context.Context, g *generation, anew map[string]bool) error {
 	for _, b := range g.rec.Blobs {
-		if b.Role == own || anew[b.Key] {
+		if anew[b.Key] {
 			continue
 		}
 		version, err := l.cfg.Source.Meta(ctx, b.Key)

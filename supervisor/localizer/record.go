@@ -25,7 +25,7 @@ const maxRecord = 256 << 20
 type role string
 
 const (
-	own        role = "own" // code, conf, jar: they never change
+	own        role = "own" // code, conf, jar
 	dependency role = "dependency"
 	mapped     role = "map"
 )
