@@ -154,7 +154,13 @@ func (e *env) measureRecoveries(ctx context.Context, f recoveryFlags) (recovery.
 	screen := newScreen(e.stderr, f.quiet)
 	f.opts.Say = screen.put
 	defer screen.clear()
-	return recovery.Run(ctx, f.opts)
+	report, err := recovery.Run(ctx, f.opts)
+	if err != nil && ctx.Err() != nil {
+		screen.clear()
+		fmt.Fprintf(e.stderr, "interrupted; %d results were finished and are kept\n", len(report.Results)+len(report.Loopback))
+		err = errInterrupted
+	}
+	return report, err
 }
 
 // readRecoveries reads what was measured earlier, if anything was.

@@ -320,24 +320,38 @@ func (w *ringWorld) wait(l *ringLoad, shards []int) {
 }
 
 func (w *ringWorld) lookAgain(l *ringLoad) {
-	w.whoHas(l, func(id shard.NodeID, has [][]bool) {
-		for _, i := range slices.Clone(l.waiting) {
-			for j, yes := range has[i] {
-				if yes {
-					w.track(l, recovery.Found{Node: id, Shard: i, First: j, Until: j + 1}, nil)
-				}
-			}
-		}
-	}, func() {
+	w.look(l, l.waiting, func() {
 		if l.looking = len(l.waiting) > 0; l.looking {
 			w.on(l.life, w.millis(300, 800), func() { w.lookAgain(l) })
 		}
 	})
 }
 
-// scout tells a recovery every second who is on the ring and who is not.
+// look asks all nodes which of some shards they have.
+func (w *ringWorld) look(l *ringLoad, shards []int, end func()) {
+	w.whoHas(l, func(id shard.NodeID, has [][]bool) {
+		for _, i := range slices.Clone(shards) {
+			for j, yes := range has[i] {
+				if yes {
+					w.track(l, recovery.Found{Node: id, Shard: i, First: j, Until: j + 1}, nil)
+				}
+			}
+		}
+	}, end)
+}
+
+// scout tells a recovery every second who is on the ring and who is not, and now
+// and then who has what by then: it may hang on a node that is slow for ever while
+// others were repaired.
 func (w *ringWorld) scout(l *ringLoad, gone map[shard.NodeID]bool) {
 	w.on(l.life, time.Second, func() { w.scout(l, gone) })
+	if w.chance(5) {
+		all := make([]int, len(l.m.Shards))
+		for i := range all {
+			all[i] = i
+		}
+		w.look(l, all, func() {})
+	}
 	there := make(map[shard.NodeID]bool)
 	for _, n := range l.t.host.seen().Nodes() {
 		there[shard.NodeID(n.ID)] = true

@@ -122,7 +122,6 @@ func (w *ringWorld) askHave(h *ringHost, a upkeep.AskHave) {
 		w.ask(h.node, h, to, askFor, func() func() {
 			manifest, have := to.keeper.Vouch(h.id, a.Owner, a.Version, a.Refs)
 			have = slices.DeleteFunc(slices.Clone(have), func(r shard.Ref) bool { return to.read(r) == nil })
-			manifest = manifest && to.readManifest(a.Owner, a.Version) != nil
 			return func() { h.keeper.Had(a, id, manifest, have) }
 		}, func() {})
 	}

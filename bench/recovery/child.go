@@ -33,7 +33,9 @@ type starter struct {
 func (s starter) start(ctx context.Context, name string, before []string, r role) (*child, reply, error) {
 	line := append(before, s.command...)
 	c := &child{name: name, cmd: exec.CommandContext(ctx, line[0], line[1:]...), gone: make(chan struct{})}
-	c.cmd.Stderr = s.log
+	if s.log != nil {
+		c.cmd.Stderr = s.log
+	}
 	c.cmd.WaitDelay = time.Second
 	in, err := c.cmd.StdinPipe()
 	if err != nil {

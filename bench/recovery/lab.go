@@ -180,6 +180,8 @@ func (l *lab) redis(ctx context.Context, host string) (string, error) {
 	}
 	line := append(l.in(host), "redis-server", "--port", storePort, "--protected-mode", "no", "--save", "", "--appendonly", "no", "--dir", l.dir)
 	l.store = exec.CommandContext(ctx, line[0], line[1:]...)
-	l.store.Stderr = l.log
+	if l.log != nil {
+		l.store.Stdout, l.store.Stderr = l.log, l.log
+	}
 	return l.net.hosts[host].addr + ":" + storePort, l.store.Start()
 }

@@ -3,6 +3,9 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	sr3 "github.com/stormring/stormring/sr3/recovery"
 )
@@ -14,11 +17,13 @@ const loopbackNodes = 8
 // state that comes on demand.
 func runLoopback(ctx context.Context, o Options) ([]Loopback, error) {
 	var all []Loopback
+	load := loadAverage()
 	for _, l := range []Loopback{
 		{MiB: 1, FirstTarget: 0.15},
 		{MiB: 128, Target: 0.35, FirstTarget: 0.15},
 		{MiB: 1024, Target: 2.5, FirstTarget: 0.15},
 	} {
+		l.Load = load
 		got, err := loopbackOf(ctx, l, o)
 		if err != nil {
 			return all, fmt.Errorf("%d MiB: %w", l.MiB, err)
@@ -26,6 +31,20 @@ func runLoopback(ctx context.Context, o Options) ([]Loopback, error) {
 		all = append(all, got)
 	}
 	return all, nil
+}
+
+// loadAverage is that of the last minute; 0 if the system does not tell.
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return load
 }
 
 func loopbackOf(ctx context.Context, l Loopback, o Options) (Loopback, error) {

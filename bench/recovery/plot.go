@@ -136,6 +136,7 @@ func sizePlot(r Report, s Setup) *plot.Plot {
 	p := newPlot(s.Title, "state, MiB", "from plan to resumed, s")
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, decades{}
+	p.Legend.Top, p.Legend.Left = false, false
 	all := []series{{name: floorName}}
 	for _, mode := range []sr3.Mode{sr3.Star, sr3.Line, sr3.Tree, sr3.Auto, Redis} {
 		one := series{name: string(mode)}

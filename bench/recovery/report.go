@@ -63,6 +63,8 @@ type Result struct {
 type Loopback struct {
 	MiB  int    `json:"mib"`
 	Date string `json:"date"`
+	// Load is the machine's load average over the minute before the measurement.
+	Load float64 `json:"load"`
 	// Seconds are from the plan to the resumed task, Floor from the first
 	// connection to the last byte of as many bytes over plain TCP into memory.
 	Seconds float64   `json:"seconds"`

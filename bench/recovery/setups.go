@@ -1,6 +1,10 @@
 package recovery
 
-import sr3 "github.com/stormring/stormring/sr3/recovery"
+import (
+	"slices"
+
+	sr3 "github.com/stormring/stormring/sr3/recovery"
+)
 
 // Setup is what recoveries are measured in.
 type Setup struct {
@@ -50,7 +54,10 @@ type Setup struct {
 const LoopbackName = "loopback"
 
 // Setups are all set-ups.
-func Setups() []Setup {
+func Setups() []Setup { return slices.Concat(plain(), merging(), failing()) }
+
+// plain have states whose chains are whole, so that no mode can save bytes.
+func plain() []Setup {
 	even, uneven := Link{200, 200}, Link{50, 400}
 	return []Setup{
 		{
@@ -77,6 +84,13 @@ func Setups() []Setup {
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3, Deltas: 8, Share: 0.05,
 			MiB: []int{64}, Full: []int{256},
 		},
+	}
+}
+
+// merging have a cause for line or tree to be faster; crossing is there to compare.
+func merging() []Setup {
+	even := Link{200, 200}
+	return []Setup{
 		{
 			Name: "scattered", Title: "scattered chains, 200 Mbit/s",
 			Text: "The ring was in three parts, one after the other, when the base and two deltas of 45 % of the keys were saved; " +
@@ -102,11 +116,19 @@ func Setups() []Setup {
 		{
 			Name: "gateways", Title: "three streams, two fast hosts a rack",
 			Text: "The receiver takes three streams at a time (topology.sr3.star.fanin and tree.fanin are 3). Of the four hosts in each of three racks two have " +
-				"200 Mbit/s up, the others 15. Star draws from three hosts at a time, slow ones among them; the heads of a tree's branches gather what the slow ones send.",
+				"200 Mbit/s up, the others 15. Star draws from three hosts at a time, slow ones among them; the heads of a tree's branches gather what the slow ones send." +
+				" With one fast host a rack, star won: a tree is cut by bytes, and a branch without a fast host is slow.",
 			Cause: "the receiver takes few streams, and a fast head gathers those of several slow holders",
 			Nodes: 12, Link: Link{15, 200}, Receiver: even, Racks: 3, Gateway: even, Replicas: 1, ShardKiB: 1024, StarFanin: 3, TreeFanin: 3,
 			MiB: []int{32}, Full: []int{128},
 		},
+	}
+}
+
+// failing are about several failures.
+func failing() []Setup {
+	even := Link{200, 200}
+	return []Setup{
 		{
 			Name: "owners", Title: "several owners at once, 200 Mbit/s",
 			Text:  "So many tasks fail at once and come back on as many hosts; the holders share their uplinks among them.",

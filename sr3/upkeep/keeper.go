@@ -23,10 +23,12 @@ type Keeper struct {
 	promises map[shard.ObjectID]int64 // until, on mem.clock
 
 	// Of the last round: what is here and this node's to keep, with checksums,
-	// and what is missing, with the nodes that said they have it.
-	mine    map[shard.ObjectID]uint64
-	missing map[shard.ObjectID][]shard.NodeID
-	health  Health
+	// and what is missing, with the nodes that said they have it; of the owners whose
+	// manifests are this node's to keep, the newest that is committed.
+	mine      map[shard.ObjectID]uint64
+	missing   map[shard.ObjectID][]shard.NodeID
+	manifests map[shard.Owner]shard.Version
+	health    Health
 }
 
 // New makes a Keeper, or tells what is wrong with the Config.
@@ -73,7 +75,7 @@ func (k *Keeper) Decide(nowMillis int64, inv Inventory, r Ring, committed func(t
 	k.mem.begin(nowMillis, k.cfg.Step)
 	rd := &round{Keeper: k, now: nowMillis, self: inv.Self, ring: r, missed: make(map[shard.ObjectID][]shard.NodeID)}
 	rd.ring = k.look(r)
-	k.mine = make(map[shard.ObjectID]uint64)
+	k.mine, k.manifests = make(map[shard.ObjectID]uint64), make(map[shard.Owner]shard.Version)
 	k.health = Health{}
 
 	known := make(map[string]Committed)

@@ -374,3 +374,44 @@ func TestFetchesAreBounded(t *testing.T) {
 		t.Errorf("%d were tried", len(seen))
 	}
 }
+
+// Where versions come faster than manifests, what an older committed manifest does
+// not need goes, and what a newer one may name stays.
+func TestSweepBehind(t *testing.T) {
+	base, delta, next := ref(shard.Base, 5, 1000), ref(shard.Delta, 6, 10), ref(shard.Delta, 7, 10)
+	old, folded, further := ref(shard.Base, 3, 900), ref(shard.Base, 6, 1000), ref(shard.Base, 7, 1000)
+	late, last := ref(shard.Delta, 8, 10), ref(shard.Delta, 9, 10)
+	newer := ref(shard.Delta, 12, 10)
+	newer.Epoch = 2 // so that late and last are of an older epoch
+	r := newRig(t, 3)
+	r.self = "n0"
+	r.stock.Objects = []shard.Ref{old, base, delta, next, folded, further, late, last, newer}
+	r.stock.Manifests = []*shard.Manifest{manifest(7, []shard.Ref{base, delta, next})}
+	r.c = Committed{Known: true, Version: 7}
+	r.decide(time.Second)
+	r.c.Version = 9
+	got := only[DeleteObjects](r.wait(time.Hour))
+	if want := []DeleteObjects{{[]shard.Ref{old}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if h := r.k.Health(); h.NoManifest != 1 || h.Missing != 0 {
+		t.Errorf("health %+v", h)
+	}
+	if got := only[FetchManifest](r.wait(10 * time.Minute)); len(got) > 1 {
+		t.Errorf("asks %v", got)
+	}
+}
+
+func TestVouchForManifests(t *testing.T) {
+	r := newRig(t, 12)
+	r.self = holders(r.view, owner.Hash(), 3)[0]
+	base := ref(shard.Base, 5, 100)
+	r.c = Committed{Known: true, Version: 5}
+	r.stock.Manifests = []*shard.Manifest{manifest(5, []shard.Ref{base}), manifest(6, []shard.Ref{base})}
+	r.decide(0)
+	for v, want := range map[shard.Version]bool{4: true, 5: true, 6: false} {
+		if got, _ := r.k.Vouch("x", owner, v, nil); got != want {
+			t.Errorf("version %d: %v", v, got)
+		}
+	}
+}

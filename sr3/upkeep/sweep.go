@@ -14,10 +14,8 @@ func (t *turn) keep() {
 			t.mine[id] = sum
 		}
 	}
-	if t.places != nil && slices.Contains(t.places.manifest, t.self) {
-		for _, m := range t.kept {
-			t.mine[manifestID(t.Owner, m.Version)] = 0
-		}
+	if t.m != nil && t.places != nil && slices.Contains(t.places.manifest, t.self) {
+		t.manifests[t.Owner] = t.m.Version
 	}
 }
 
@@ -109,18 +107,19 @@ func (t *turn) moveManifests() {
 	if !settled || len(of) < t.places.replicas {
 		return
 	}
-	sure := false
+	all := manifestID(t.Owner, 0)
+	newest := shard.Version(0)
 	for _, m := range t.Manifests {
-		if !t.believed(manifestID(t.Owner, 0), m.Version, of) {
-			break
+		if m.Version > t.c.Version {
+			break // may be committed yet
 		}
-		sure = true
-		if over && t.promises[manifestID(t.Owner, m.Version)] < t.mem.clock {
+		newest = m.Version
+		if over && t.believed(all, m.Version, of) && t.promises[all] < t.mem.clock {
 			t.deletes = append(t.deletes, DeleteManifest{t.Owner, m.Version})
 		}
 	}
-	if !sure {
-		t.ask(manifestID(t.Owner, 0), AskHave{Owner: t.Owner, Version: t.c.Version, Of: of})
+	if newest != 0 && !t.believed(all, newest, of) {
+		t.ask(all, AskHave{Owner: t.Owner, Version: newest, Of: of})
 	}
 }
 

@@ -44,9 +44,9 @@ func (k *Keeper) hinted() []shard.Owner {
 	})
 }
 
-// Vouch answers another node's AskHave: which of refs, and whether the manifest
-// of version (if not 0), are here and this node's to keep, which it then
-// promises to do for Config.Promise. What it misses it now knows a source of.
+// Vouch answers another node's AskHave: which of refs, and whether a committed
+// manifest of at least version (if not 0), are here and this node's to keep, which
+// it then promises to do for Config.Promise. What it misses it now knows a source of.
 func (k *Keeper) Vouch(from shard.NodeID, owner shard.Owner, version shard.Version, refs []shard.Ref) (manifest bool, have []shard.Ref) {
 	until := k.mem.clock + k.cfg.Promise.Milliseconds()
 	for _, r := range refs {
@@ -59,9 +59,8 @@ func (k *Keeper) Vouch(from shard.NodeID, owner shard.Owner, version shard.Versi
 		}
 	}
 	if version != 0 {
-		id := manifestID(owner, version)
-		if _, manifest = k.mine[id]; manifest {
-			k.promises[id] = until
+		if manifest = k.manifests[owner] >= version; manifest {
+			k.promises[manifestID(owner, 0)] = until
 		} else {
 			k.Offered(from, owner, version)
 		}

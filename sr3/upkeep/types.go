@@ -146,8 +146,8 @@ type Offer struct {
 // beside them, with the version and the epoch of the newest.
 type Fold struct{ Chain []shard.Ref }
 
-// AskHave asks each of Of whether it has the objects, and, if Version is not 0,
-// the manifest of that version; what Keeper.Vouch says there goes to Keeper.Had
+// AskHave asks each of Of whether it has the objects, and, if Version is not 0, a
+// committed manifest of at least that version; what Keeper.Vouch says there goes to Keeper.Had
 // here. Lost answers may stay lost.
 type AskHave struct {
 	Owner   shard.Owner
