@@ -149,12 +149,13 @@ var _ cutter = (*spoutTask)(nil)
 
 // passed implements cutter.
 func (t *spoutTask) passed(m checkpoint.Marker) {
-	switch {
-	case m.Action == checkpoint.InitState || m.Action == checkpoint.Rollback:
+	switch m.Action {
+	case checkpoint.InitState, checkpoint.Rollback:
 		t.cuts, t.committed = t.cuts[:0], t.seq
 		return
-	case m.Action == checkpoint.Prepare:
+	case checkpoint.Prepare:
 		t.cuts = append(t.cuts, spoutCut{m.TxID, t.seq})
+	case checkpoint.Commit, checkpoint.PreCommit, checkpoint.Abandon:
 	}
 	for len(t.cuts) > 0 && m.Committed.Era == m.Era && t.cuts[0].tx <= m.Committed.TxID {
 		t.committed = t.cuts[0].seq
