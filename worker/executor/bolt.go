@@ -143,7 +143,8 @@ func (x *Bolt) loop() error {
 		if !x.waitForPosts() {
 			return nil
 		}
-		if x.inbox.Ready() {
+		if x.inbox.Ready() || x.payAcks(0) {
+			x.flushIfDue()
 			continue
 		}
 		x.settle()

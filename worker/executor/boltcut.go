@@ -26,6 +26,7 @@ func (x *Bolt) executeCut(b *Batch) {
 		}
 		x.flushIfDue()
 	}
+	x.payAcks(len(b.Tuples))
 	x.publishCounts()
 	x.release(b)
 }
@@ -89,11 +90,34 @@ func (t *boltTask) rewound() {}
 // passed implements cutter.
 func (t *boltTask) passed(checkpoint.Marker) {}
 
-// ackAll implements cutter.
-func (t *boltTask) ackAll(acks []settled) {
-	for _, s := range acks {
-		t.passOn(s)
+// ackAll implements cutter. There may be a second's worth, which would be a pause if
+// all were passed on at once: they go bit by bit between batches, see payAcks.
+func (t *boltTask) ackAll(acks []settled) { t.owed = append(t.owed, acks) }
+
+// acksAtLeast is how many owed acks are passed on at a time.
+const acksAtLeast = 1024
+
+// payAcks passes on some owed acks of each task, twice as many as were just executed,
+// so that they do not pile up. It tells whether more are owed.
+func (x *Bolt) payAcks(executed int) (more bool) {
+	for _, t := range x.tasks {
+		n := max(acksAtLeast, 2*executed)
+		for n > 0 && len(t.owed) > 0 {
+			some := t.owed[0]
+			for _, s := range some[:min(n, len(some))] {
+				t.passOn(s)
+			}
+			if len(some) > n {
+				t.owed[0] = some[n:]
+			} else {
+				t.owed[0] = nil
+				t.owed = t.owed[1:]
+			}
+			n -= len(some)
+		}
+		more = more || len(t.owed) > 0
 	}
+	return more
 }
 
 // failAll implements cutter.

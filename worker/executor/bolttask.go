@@ -23,6 +23,8 @@ type boltTask struct {
 	start   time.Time
 	late    late
 	cut     *cut // nil without checkpoints
+	// owed are acks that a commit has released and that were not passed on yet.
+	owed [][]settled
 }
 
 var _ storm.BoltEmitter = (*boltTask)(nil)
