@@ -131,6 +131,13 @@ func (x *Spout) loop() error {
 			runPosts(posts)
 			for _, b := range batches {
 				x.settle(b)
+				if x.Checkpoints != nil && x.active {
+					// A commit brings the outcomes of a whole interval at once; emitting
+					// goes on meanwhile.
+					if err := x.emitAmid(len(batches)); err != nil {
+						return err
+					}
+				}
 			}
 			// What was emitted by calls and from Ack and Fail.
 			for _, t := range x.tasks {
@@ -178,6 +185,23 @@ func (x *Spout) round() (emitted bool, err error) {
 		}
 	}
 	return emitted, nil
+}
+
+// emitAmid calls NextTuple some times amid the batches of outcomes of one look at the
+// inbox, if these are many.
+func (x *Spout) emitAmid(batches int) error {
+	if batches < 8 {
+		return nil
+	}
+	for range roundsPerLook {
+		for _, t := range x.tasks {
+			if _, err := t.next(); err != nil {
+				return err
+			}
+		}
+	}
+	x.flushIfDue()
+	return nil
 }
 
 // FailAll fails all trees in flight. It is for a loss that no time-out will
