@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
@@ -50,6 +51,10 @@ func (r *ringNode) start(ctx context.Context, d Supervisor, id cluster.Superviso
 		cfg.Dir = filepath.Join(d.Dir, "sr3")
 	}
 	n, err := node.Start(ctx, cfg)
+	if errors.Is(err, syscall.EADDRINUSE) && d.RingElse != "" {
+		cfg.Addr = d.RingElse
+		n, err = node.Start(ctx, cfg)
+	}
 	if err != nil {
 		return fmt.Errorf("the ring node: %w; %s says its port, %s its folder", err, conf.Sr3Port, conf.Sr3Dir)
 	}

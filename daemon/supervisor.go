@@ -51,8 +51,9 @@ type Supervisor struct {
 	Delays      *slot.Config
 	Ports       []cluster.Port
 	StopWorkers bool
-	// RingAddr is where the ring node listens; "" is Bind and sr3.port.
-	RingAddr string
+	// RingAddr is where the ring node listens; "" is sr3.port of all addresses.
+	// RingElse, if set, takes its place if it is taken.
+	RingAddr, RingElse string
 }
 
 // Leader is what a supervisor needs of the nimbus that leads.

@@ -110,12 +110,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	cfg := client.ConfigOf(opts.Conf, opts.Logger)
 	cfg.Seeds, cfg.Only = []string{c.listener.Addr().String()}, true
 	remote := client.New(cfg)
+	ring, other := c.ringAddrs()
 	c.group.Go(func() error {
 		defer remote.Close()
 		return daemon.Supervisor{
 			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
 			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
-			RingAddr: c.ringAddr(ctx), Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
+			RingAddr: ring, RingElse: other, Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
 		}.Run(c.done)
 	})
 	return nil
@@ -160,22 +161,14 @@ func (c *Cluster) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// ringAddr is where the ring node is to listen: at its usual port if that is
-// free, so that commands find it.
-func (c *Cluster) ringAddr(ctx context.Context) string {
-	var lc net.ListenConfig
-	addr := net.JoinHostPort(loopback, strconv.Itoa(c.opts.Conf.Int(conf.Sr3Port)))
-	ln, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil && c.opts.Conf.Layer(string(conf.Sr3Port)) == "" {
-		return net.JoinHostPort(loopback, "0")
+// ringAddrs is where the ring node is to listen: at its usual port, so that commands
+// find it, and elsewhere if that is taken and nobody has asked for it.
+func (c *Cluster) ringAddrs() (addr, other string) {
+	addr = net.JoinHostPort(loopback, strconv.Itoa(c.opts.Conf.Int(conf.Sr3Port)))
+	if c.opts.Conf.Layer(string(conf.Sr3Port)) == "" {
+		other = net.JoinHostPort(loopback, "0")
 	}
-	if err == nil {
-		err = ln.Close()
-	}
-	if err != nil {
-		c.opts.Logger.Debug("the ring node's port", "error", err) // the node says the same
-	}
-	return addr
+	return addr, other
 }
 
 // Addr is where clients reach nimbus.
