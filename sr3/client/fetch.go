@@ -331,7 +331,7 @@ func (f *fetch) scout() {
 	tick := time.NewTicker(f.t.c.cfg.ViewEvery)
 	defer tick.Stop()
 	gone := make(map[shard.NodeID]bool) // told to have died
-	for {
+	for looks := 0; ; looks++ {
 		f.news()
 		select {
 		case <-f.ctx.Done():
@@ -350,7 +350,7 @@ func (f *fetch) scout() {
 				f.tell(happened{Event: recovery.Died{Node: id}})
 			}
 		}
-		f.t.each(f.toAsk(p, gone), func(n ring.Node) { _, _ = f.survey.askOne(f.ctx, n) })
+		f.t.each(f.toAsk(p, gone, looks%askAllEvery == askAllEvery-1), func(n ring.Node) { _, _ = f.survey.askOne(f.ctx, n) })
 		maps.DeleteFunc(gone, func(id shard.NodeID, _ bool) bool { return f.survey.answer(id) })
 	}
 }
@@ -364,10 +364,14 @@ func (f *fetch) news() {
 	}
 }
 
+// askAllEvery is after how many looks all nodes are asked though nothing is waited
+// for: the holder that is known may be too slow, and others have copies by now.
+const askAllEvery = 5
+
 // toAsk are the nodes whose answer may help: those that gave none yet, those that
 // were gone, and if something is waited for, all.
-func (f *fetch) toAsk(p *picture, gone map[shard.NodeID]bool) []ring.Node {
-	all := f.l.entry.isWaiting()
+func (f *fetch) toAsk(p *picture, gone map[shard.NodeID]bool, all bool) []ring.Node {
+	all = all || f.l.entry.isWaiting()
 	var ask []ring.Node
 	for _, n := range p.view.Nodes() {
 		if id := shard.NodeID(n.ID); all || gone[id] || !f.survey.known(id) {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -36,6 +37,13 @@ func (f *folds) apply(m *shard.Manifest) (*shard.Manifest, []shard.Range, map[sh
 		}
 	}
 	return chains, used, maps.Clone(f.due)
+}
+
+// forget drops what holders made of a range.
+func (f *folds) forget(r shard.Range) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.done, r)
 }
 
 // committed forgets what a committed version has taken up.
@@ -170,4 +178,71 @@ func holdersOfAll(chain []shard.Ref) []shard.NodeID {
 		all = slices.DeleteFunc(all, func(id shard.NodeID) bool { return !slices.Contains(ref.Holders, id) })
 	}
 	return all
+}
+
+// confirm asks the holders of folded bases that s is about to name whether they have
+// them still: until a manifest names them nobody repairs them. What has too few
+// copies by now is dropped, and with it this save; the next one goes without.
+func (t *Task) confirm(ctx context.Context, s *saving) error {
+	if len(s.used) == 0 {
+		return nil
+	}
+	p, err := t.c.views.get(ctx)
+	if err != nil {
+		return err
+	}
+	asked := make(map[shard.NodeID][]shard.Ref)
+	for _, chain := range s.chains.Shards {
+		if slices.Contains(s.used, chain[0].Range) {
+			for _, id := range chain[0].Holders {
+				asked[id] = append(asked[id], chain[0])
+			}
+		}
+	}
+	var nodes []ring.Node
+	for id := range asked {
+		if n, ok := t.c.locate(ctx, p, id); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	var mu sync.Mutex
+	has := make(map[shard.Range]map[shard.NodeID]ring.Node)
+	t.each(nodes, func(n ring.Node) {
+		ctx, cancel := context.WithTimeout(ctx, t.o.HolderTimeout)
+		defer cancel()
+		refs := asked[shard.NodeID(n.ID)]
+		var a protocol.HaveObjectsAnswer
+		if err := t.c.ask(ctx, n.Addr, protocol.HaveObjects, protocol.Refs{Refs: refs}, &a); err != nil || len(a.Have) != len(refs) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, have := range a.Have {
+			if r := refs[i].Range; have {
+				if has[r] == nil {
+					has[r] = make(map[shard.NodeID]ring.Node)
+				}
+				has[r][shard.NodeID(n.ID)] = n
+			}
+		}
+	})
+	var lost []string
+	for i, chain := range s.chains.Shards {
+		r := chain[0].Range
+		if !slices.Contains(s.used, r) {
+			continue
+		}
+		if hostsOf(has[r]) < max(1, min(t.o.Replicas, p.hosts())) {
+			t.folds.forget(r)
+			lost = append(lost, r.String())
+			continue
+		}
+		own := slices.Clone(chain)
+		own[0].Holders = slices.Sorted(maps.Keys(has[r]))
+		s.chains.Shards[i] = own
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("bases that holders folded of slots %v have too few copies by now; the next save goes without", lost)
+	}
+	return nil
 }

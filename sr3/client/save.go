@@ -135,6 +135,9 @@ func (t *Task) save(ctx context.Context, s *saving) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.o.SaveTimeout,
 		fmt.Errorf("it took longer than %v: %w", t.o.SaveTimeout, context.DeadlineExceeded))
 	defer cancel()
+	if err := t.confirm(ctx, s); err != nil {
+		return fmt.Errorf("save version %d of %v: %w", s.version, t.o.Owner, err)
+	}
 	d := &delivery{
 		t: t, s: s, placed: make(map[shard.Range]*placed), failed: make(map[shard.NodeID]error), shunned: t.c.shun.all(),
 	}
