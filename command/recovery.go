@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/sr3/overview"
 	"github.com/stormring/stormring/sr3/recovery"
-	"github.com/stormring/stormring/storm"
 )
 
 type stateViewFlags struct {
@@ -237,7 +237,7 @@ func (v *verbs) planRecovery(ctx context.Context, a asked, id cluster.TopologyID
 // command line sets instead; without nimbus what is set here.
 func (a *asked) params(ctx context.Context, id cluster.TopologyID) (func(component string) recovery.Params, error) {
 	if a.leader == nil {
-		p := recoveryParams(a.conf)
+		p := daemon.RecoveryParams(a.conf)
 		return func(string) recovery.Params { return p }, nil
 	}
 	text, err := a.leader.TopologyConf(ctx, id)
@@ -272,20 +272,12 @@ func (a *asked) params(ctx context.Context, id cluster.TopologyID) (func(compone
 		if err != nil {
 			return nil, err
 		}
-		own[name] = recoveryParams(c)
+		own[name] = daemon.RecoveryParams(c)
 	}
 	return func(component string) recovery.Params {
 		if p, ok := own[component]; ok {
 			return p
 		}
-		return recoveryParams(whole)
+		return daemon.RecoveryParams(whole)
 	}, nil
-}
-
-// recoveryParams are the keys of a component as plans take them.
-func recoveryParams(c *conf.Conf) recovery.Params {
-	p := recovery.DefaultParams()
-	p.StarFanin, p.LineLength, p.TreeFanin = c.Int(storm.ConfTopologySr3StarFanin), c.Int(storm.ConfTopologySr3LineLength), c.Int(storm.ConfTopologySr3TreeFanin)
-	p.StarMaxBytes, p.LatencySensitive = int64(c.Int(storm.ConfTopologySr3StarMaxBytes)), c.Bool(storm.ConfTopologySr3LatencySensitive)
-	return p
 }

@@ -89,7 +89,7 @@ func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
 	task, err := s.client.Task(client.TaskOptions{
 		Owner:    shard.Owner{Topology: string(s.topology), Component: k.Component, Task: int32(k.Task)},
 		Replicas: k.Conf.Int(storm.ConfTopologySr3Replicas), ShardBytes: int64(k.Conf.Int(storm.ConfTopologySr3ShardBytes)),
-		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: params(k.Conf),
+		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: RecoveryParams(k.Conf),
 		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post, Noticed: s.noticed,
 	})
 	if err != nil {
@@ -98,7 +98,8 @@ func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
 	return &keeper{Task: task, log: s.log}, nil
 }
 
-func params(c *conf.Conf) recovery.Params {
+// RecoveryParams are the keys of a component as plans of recoveries take them.
+func RecoveryParams(c *conf.Conf) recovery.Params {
 	p := recovery.DefaultParams()
 	p.StarFanin = c.Int(storm.ConfTopologySr3StarFanin)
 	p.LineLength = c.Int(storm.ConfTopologySr3LineLength)
