@@ -8,17 +8,12 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
-	"github.com/stormring/stormring/sr3/node"
 	"github.com/stormring/stormring/sr3/protocol"
-	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
 	"github.com/stormring/stormring/sr3/transport"
 	"github.com/stormring/stormring/storm"
@@ -34,8 +29,8 @@ type StateOptions struct {
 	// Keys is how many words there are, Interval the time between checkpoints.
 	Keys     int
 	Interval time.Duration
-	// Nodes is the number of ring nodes, which run in this process too.
-	Nodes int
+	// Ring starts a ring.
+	Ring func(ctx context.Context) (StateRing, error)
 }
 
 // StateResult is what a word count with state showed.
@@ -122,18 +117,26 @@ func medianState(runs []StateResult) StateResult {
 // runState is one run.
 func runState(ctx context.Context, row StateResult, o StateOptions) (StateResult, error) {
 	var states worker.States = &unsaved{}
+	m := newMeter()
 	var lab *stateLab
 	if row.Kept == "ring" {
-		var err error
-		if lab, err = newStateLab(ctx, o.Nodes); err != nil {
+		ring, err := o.Ring(ctx)
+		if err != nil {
 			return row, err
 		}
-		defer lab.close()
-		if states, err = lab.states(row.Replicas); err != nil {
+		defer ring.Close()
+		if lab, err = newStateLab(ring, row.Replicas); err != nil {
 			return row, err
+		}
+		defer lab.client.Close()
+		states = lab.client
+		m.children = func() (sum time.Duration) {
+			for _, pid := range ring.PIDs() {
+				sum += processCPU(pid)
+			}
+			return sum
 		}
 	}
-	m := newMeter()
 	b := storm.NewTopologyBuilder()
 	b.SetSpout("words", func() storm.Spout { return &words{keys: o.Keys, zipf: row.Words == "zipf"} }, 1)
 	b.SetBolt("count", func() storm.Bolt { return &counter{meter: m} }, 1).FieldsGrouping("words", "word")
@@ -265,77 +268,33 @@ type tableState struct{ *shard.Table }
 // All implements storm.State.
 func (s tableState) All(prefix []byte) iter.Seq2[[]byte, []byte] { return s.Table.All(prefix) }
 
-// stateLab is a ring in this process.
-type stateLab struct {
-	dir    string
-	nodes  []*node.Node
-	client process.States
-	addr   string
-
-	mu      sync.Mutex
-	records map[string]protocol.Record
-	commits int
+// StateRing is a ring of nodes that checkpoints are saved on.
+type StateRing interface {
+	// Addr is the address of one node, PIDs are the processes of all.
+	Addr() string
+	PIDs() []int
+	// Record is a topology's commit record.
+	Record(ctx context.Context, topology string) (protocol.Record, error)
+	Close()
 }
 
 const stateTopology = "bench-state-1-1"
 
-func newStateLab(ctx context.Context, nodes int) (*stateLab, error) {
-	dir, err := os.MkdirTemp("", "stormring-bench-")
-	if err != nil {
-		return nil, err
-	}
-	l := &stateLab{dir: dir, records: map[string]protocol.Record{}}
-	var seeds []ring.Node
-	for i := range max(nodes, 1) {
-		n, err := node.Start(ctx, node.Config{
-			ID: fmt.Sprintf("node%d", i), Addr: "127.0.0.1:0", Host: fmt.Sprintf("host%d", i),
-			Dir: filepath.Join(dir, fmt.Sprint(i)), Records: l, Log: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			l.close()
-			return nil, err
-		}
-		l.nodes = append(l.nodes, n)
-		seeds = append(seeds, n.Self())
-		n.SetSeeds(seeds)
-	}
-	l.addr = l.nodes[0].Addr()
-	return l, l.await(ctx)
+// stateLab is a client of a ring.
+type stateLab struct {
+	ring   StateRing
+	client process.States
 }
 
-// await waits until all nodes know each other.
-func (l *stateLab) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		met := 0
-		for _, n := range l.nodes {
-			if s := n.Status(); s.Complete && len(s.Members) >= len(l.nodes)-1 {
-				met++
-			}
-		}
-		if met == len(l.nodes) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the ring's nodes do not find each other: %w", ctx.Err())
-		case <-ticker.C:
-		}
-	}
-}
-
-func (l *stateLab) states(replicas int) (worker.States, error) {
+func newStateLab(r StateRing, replicas int) (*stateLab, error) {
 	c, err := conf.Defaults().Topology(map[string]any{"topology.sr3.replicas": replicas})
 	if err != nil {
 		return nil, err
 	}
-	l.client, err = daemon.States(process.StatesSpec{
-		Topology: cluster.TopologyID(stateTopology), Conf: c, Ring: func() string { return l.addr }, Logger: slog.New(slog.DiscardHandler),
+	states, err := daemon.States(process.StatesSpec{
+		Topology: cluster.TopologyID(stateTopology), Conf: c, Ring: r.Addr, Logger: slog.New(slog.DiscardHandler),
 	})
-	return l.client, err
+	return &stateLab{r, states}, err
 }
 
 // read adds what the worker reported of its checkpoints.
@@ -351,7 +310,7 @@ func (l *stateLab) read(ctx context.Context, row *StateResult) error {
 	if err != nil {
 		return err
 	}
-	answer, err := caller.Call(ctx, l.addr, protocol.GetReports, request)
+	answer, err := caller.Call(ctx, l.ring.Addr(), protocol.GetReports, request)
 	if err != nil {
 		return fmt.Errorf("what the worker reports: %w", err)
 	}
@@ -362,42 +321,7 @@ func (l *stateLab) read(ctx context.Context, row *StateResult) error {
 	for _, r := range reports.Reports {
 		row.TookMS, row.FreezeMS, row.Bytes = r.Checkpoint.DurationMS, r.Checkpoint.FreezeMS, r.Checkpoint.Bytes
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	row.Checkpoints = l.commits
-	return nil
+	record, err := l.ring.Record(ctx, stateTopology)
+	row.Checkpoints = int(record.Committed.Number())
+	return err
 }
-
-func (l *stateLab) close() {
-	if l.client != nil {
-		l.client.Close()
-	}
-	for _, n := range l.nodes {
-		_ = n.Close() // nothing of it is needed any more
-	}
-	_ = os.RemoveAll(l.dir)
-}
-
-// Get implements node.Records.
-func (l *stateLab) Get(_ context.Context, topology string) (protocol.Record, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.records[topology], nil
-}
-
-// Swap implements node.Records.
-func (l *stateLab) Swap(_ context.Context, topology string, expect, next protocol.Record) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.records[topology] != expect {
-		return false, nil
-	}
-	if next.Committed != expect.Committed {
-		l.commits++
-	}
-	l.records[topology] = next
-	return true, nil
-}
-
-// Topologies implements node.Records.
-func (l *stateLab) Topologies(context.Context) ([]string, error) { return []string{stateTopology}, nil }

@@ -3,6 +3,7 @@ package clustertests
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +19,6 @@ func TestRecoveryIsShown(t *testing.T) {
 		"nimbus.supervisor.timeout.secs": "4", "supervisor.heartbeat.frequency.secs": "1", "nimbus.monitor.freq.secs": "1",
 		"sr3.repair.delay.secs": "1",
 	}})
-	nodes := "--node=" + r.nodes()
 	out := filepath.Join(r.dir, "counts")
 	r.must("submit", "advertising", "--name", "ads", "--events", "0", "--rate", "2000", "--retain", "50", "--output", out,
 		"--set", "topology.workers=2", "--set", "topology.sr3.recovery=star")
@@ -27,16 +27,16 @@ func TestRecoveryIsShown(t *testing.T) {
 
 	var ring overview.Ring
 	await(t, patience, "all copies are there", func() bool {
-		ring = shown[overview.Ring](r, "ring", "--json", nodes)
+		ring = shown[overview.Ring](r, "ring", "--json")
 		return ring.Sums.Answered == 4 && ring.Sums.UnderReplicated == 0 && ring.Sums.Objects > 0
 	})
-	if text := r.must("ring", nodes); strings.Count(text, "127.0.0.") < 4 {
+	if text := r.must("ring"); strings.Count(text, "127.0.0.") < 4 {
 		t.Errorf("ring shows\n%s", text)
 	}
-	if text := r.must("ring", "lookup", "some key", nodes); !strings.Contains(text, "127.0.0.") {
+	if text := r.must("ring", "lookup", "some key", "--node="+r.nodes()); !strings.Contains(text, "127.0.0.") {
 		t.Errorf("ring lookup shows\n%s", text)
 	}
-	text := r.must("recovery", "ads", "--plan", "--fail", "127.0.0.2,127.0.0.3", nodes)
+	text := r.must("recovery", "ads", "--plan", "--fail", "127.0.0.2,127.0.0.3")
 	for _, mode := range []string{"star", "line", "tree"} {
 		if !strings.Contains(text, mode) {
 			t.Errorf("the plan does not say %s:\n%s", mode, text)
@@ -53,12 +53,43 @@ func TestRecoveryIsShown(t *testing.T) {
 			sigkill(t, pid)
 		}
 		d.flows()
-		text, err := json.Marshal(shown[overview.Topology](r, "recovery", "ads", "--json", nodes))
+		text, err := json.Marshal(shown[overview.Topology](r, "recovery", "ads", "--json"))
 		return err == nil && strings.Contains(string(text), `"mode":"tree"`)
+	})
+	await(t, patience, "it tells how long the workers' deaths went unnoticed", func() bool {
+		return slices.ContainsFunc(recoveries(r), func(v overview.Recovery) bool { return v.DetectMS > 0 && v.DetectMS < 1000 && v.PlaceMS > 0 })
+	})
+	lost := r.supervisor[3]
+	for _, s := range r.supervisor {
+		if len(r.workersOf(s)) > 0 {
+			lost = s
+		}
+	}
+	lost.kill()
+	for _, pid := range r.workersOf(lost) {
+		sigkill(t, pid)
+	}
+	await(t, 2*patience, "it tells how long the host's death went unnoticed", func() bool {
+		return slices.ContainsFunc(recoveries(r), func(v overview.Recovery) bool { return v.DetectMS >= 4000 && v.DetectMS < 15000 && v.PlaceMS > 0 })
 	})
 	if got, err := advertising.ReadCounts(out); err != nil || len(got.Views) == 0 {
 		t.Errorf("counts %v, error %v", got, err)
 	}
+}
+
+// recoveries are all that the command tells of.
+func recoveries(r *rig) (all []overview.Recovery) {
+	text, err := r.run("recovery", "ads", "--json")
+	var state overview.Topology
+	if err != nil || json.Unmarshal([]byte(text), &state) != nil {
+		return nil // nobody answers just now
+	}
+	for _, c := range state.Components {
+		for _, k := range c.Tasks {
+			all = append(all, k.Recoveries...)
+		}
+	}
+	return all
 }
 
 // nodes are the addresses of all ring nodes.

@@ -76,6 +76,9 @@ func (e *env) benchRecoveryRole() *cobra.Command {
 	}
 }
 
+// roleLine is how this program is started as a process of the lab.
+func roleLine(self string) []string { return []string{self, "bench", "recovery", roleCommand} }
+
 func setupNames() []string {
 	var names []string
 	for _, s := range recovery.Setups() {
@@ -144,7 +147,7 @@ func (e *env) measureRecoveries(ctx context.Context, f recoveryFlags) (recovery.
 	if err != nil {
 		return recovery.Report{}, fmt.Errorf("find this program, to start its processes: %w", err)
 	}
-	f.opts.Command = []string{self, "bench", "recovery", roleCommand}
+	f.opts.Command = roleLine(self)
 	if f.log != "" {
 		if f.opts.Log, err = os.Create(f.log); err != nil {
 			return recovery.Report{}, err

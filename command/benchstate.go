@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,36 +12,39 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stormring/stormring/bench"
+	"github.com/stormring/stormring/bench/recovery"
 )
 
 // benchState is the command `bench state`.
 func (e *env) benchState() *cobra.Command {
 	var f benchFlags
-	o := bench.StateOptions{Keys: 1_000_000, Interval: time.Second, Nodes: 3}
+	o, nodes := bench.StateOptions{Keys: 1_000_000, Interval: time.Second}, 3
 	cmd := &cobra.Command{
 		Use:   "state",
 		Short: "Measure what checkpoints of state cost",
 		Long: `Measure what checkpoints of state cost: a word count whose counts are state, saved
-on a ring of nodes in this process, beside the same run whose state is never saved.
-The nodes share the processors with the topology, so this is more than it costs
-where they have a host of their own; with one replica it is nearer to that.
+on a ring of nodes, beside the same run whose state is never saved. The nodes are
+processes of their own, as supervisors are, but share the processors with the
+topology, so this is more than it costs where they have hosts of their own; with one
+replica it is nearer to that.
 
 A pause is the longest time between two looks of the bolt at the clock, 64 words
-apart, whatever it was for; a freeze is what a checkpoint stops the bolt for.`,
+apart, whatever it was for; a freeze is what a checkpoint stops the bolt for. CPU is
+that of a word in the worker, and in the nodes.`,
 		Example: "  stormring bench state --keys 1000000 --interval 1s --runs 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.runBenchState(cmd.Context(), f, o)
+			return e.runBenchState(cmd.Context(), f, o, nodes)
 		},
 	}
 	f.add(cmd, 10*time.Second, 5*time.Second)
 	cmd.Flags().IntVar(&o.Keys, "keys", o.Keys, "number of different words")
 	cmd.Flags().DurationVar(&o.Interval, "interval", o.Interval, "time between checkpoints")
-	cmd.Flags().IntVar(&o.Nodes, "nodes", o.Nodes, "number of ring nodes")
+	cmd.Flags().IntVar(&nodes, "nodes", nodes, "number of ring nodes")
 	return cmd
 }
 
-func (e *env) runBenchState(ctx context.Context, f benchFlags, o bench.StateOptions) error {
+func (e *env) runBenchState(ctx context.Context, f benchFlags, o bench.StateOptions, nodes int) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -49,8 +53,15 @@ func (e *env) runBenchState(ctx context.Context, f benchFlags, o bench.StateOpti
 		return usagef("--keys is %d; it must be at least 2", o.Keys)
 	case o.Interval < 100*time.Millisecond:
 		return usagef("--interval is %v; it must be at least 100ms", o.Interval)
-	case o.Nodes < 1:
-		return usagef("--nodes is %d; it must be at least 1", o.Nodes)
+	case nodes < 1:
+		return usagef("--nodes is %d; it must be at least 1", nodes)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.Ring = func(ctx context.Context) (bench.StateRing, error) {
+		return recovery.StartRing(ctx, recovery.RingOptions{Nodes: nodes, Command: roleLine(self)})
 	}
 	return e.measure(ctx, f, func(plain bench.Options) (measured, error) {
 		o.Options = plain
@@ -70,11 +81,11 @@ func (e *env) printState(r bench.StateReport) error {
 	e.describeBench(r.Machine, r.Settings)
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	const widest = len("uniform")
-	row(w, []string{strings.Repeat(" ", widest), "kept", "replicas", "words/s", "cost", "CPU", "longest pause", "freeze", "checkpoints", "took", "MiB each"})
+	row(w, []string{strings.Repeat(" ", widest), "kept", "replicas", "words/s", "cost", "CPU", "nodes' CPU", "longest pause", "freeze", "checkpoints", "took", "MiB each"})
 	for _, s := range r.Results {
 		cells := []string{
 			fmt.Sprintf("%-*s", widest, s.Words), s.Kept, figure("%.0f", float64(s.Replicas)), figure("%.0f", s.TuplesPerSec),
-			figure("%.1f %%", 100*s.Cost), micros(s.CPUNanos), latency(s.MaxNanos), figure("%.2f ms", s.FreezeMS),
+			figure("%.1f %%", 100*s.Cost), micros(s.CPUNanos), micros(s.ChildCPUNanos), latency(s.MaxNanos), figure("%.2f ms", s.FreezeMS),
 			figure("%.0f", float64(s.Checkpoints)), figure("%.0f ms", s.TookMS), figure("%.1f", float64(s.Bytes)/(1<<20)),
 		}
 		row(w, cells)

@@ -32,6 +32,7 @@ type fake struct {
 	blobs      map[string]blobstore.ReadableMeta
 	summary    cluster.ClusterSummary
 	standings  map[cluster.SupervisorID]cluster.Standing
+	nodes      map[cluster.SupervisorID]string // of the ring
 	dialled    *conf.Conf
 	closed     int
 
@@ -308,6 +309,10 @@ func (f *fake) SetBlobReplication(_ context.Context, key string, n int) (int, er
 
 func (f *fake) ClusterSummary(ctx context.Context) (cluster.ClusterSummary, error) {
 	return f.summary, f.look(ctx)
+}
+
+func (f *fake) RingNodes(context.Context) (map[cluster.SupervisorID]string, error) {
+	return f.nodes, f.fail["ring nodes"]
 }
 
 func (f *fake) NimbusConf(context.Context) (string, error) { return f.conf, nil }

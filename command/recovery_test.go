@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/ring"
@@ -221,7 +223,7 @@ func TestRingAndRecoveryErrors(t *testing.T) {
 		{"ring lookup --owner a/b/c", 2, `--owner is "a/b/c"; its task "c" is no number`},
 		{"ring --node=", 2, `--node "": write it as HOST:PORT`},
 		{"ring --node h -c sr3.port=0", 2, `--node "h": write it as HOST:PORT`},
-		{"ring -c sr3.port=0", 1, "ring: sr3.port is 0, so that nodes may be at any port: name one with --node HOST:PORT"},
+		{"ring -c sr3.port=0", 1, "ring: nimbus knows no node of the ring, and sr3.port is 0, so that they may be at any port: name one with --node HOST:PORT"},
 		{"recovery", 2, "which topology? the command list shows those that run; see stormring recovery --help"},
 		{"recovery x --fail a", 2, "--fail is for --plan"},
 		{"recovery x --mode star", 2, "--mode is for --plan"},
@@ -248,6 +250,37 @@ func TestRingAndRecoveryErrors(t *testing.T) {
 	f.summary.Supervisors = nil
 	if got := f.run(t.Context(), "", "ring"); got != (shown{1, "", "stormring: ring: the cluster has no supervisors, so there is no ring\n"}) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestNodesAreFound: those that nimbus knows, several on a host, wherever they listen.
+// An older nimbus knows none.
+func TestNodesAreFound(t *testing.T) {
+	f := newFake()
+	unknown := map[string]error{"ring nodes": fmt.Errorf("getRingNodes: %w", client.ErrUnknownCall)}
+	for _, c := range []struct {
+		name  string
+		nodes map[cluster.SupervisorID]string
+		fail  map[string]error
+		port  int
+		want  string
+	}{
+		{"three on one host", map[cluster.SupervisorID]string{"s1": "h:3", "s2": "h:1", "s3": "h:2"}, nil, 0, "h:1 h:2 h:3"},
+		{"one of them was known twice", map[cluster.SupervisorID]string{"old": "h:1", "s1": "h:1", "s2": "i:1"}, nil, 6629, "h:1 i:1"},
+		{"none is registered", nil, nil, 6629, "a:6629 b:6629"},
+		{"an older nimbus", nil, unknown, 7000, "a:7000 b:7000"},
+		{"nimbus fails", nil, map[string]error{"ring nodes": errors.New("boom")}, 6629, "boom"},
+		{"an older nimbus, any port", nil, unknown, 0, "nimbus knows no node of the ring, and sr3.port is 0, so that they may be at any port: name one with --node HOST:PORT"},
+	} {
+		f.nodes, f.fail = c.nodes, c.fail
+		got, err := supervisorNodes(t.Context(), f, c.port)
+		text := strings.Join(got, " ")
+		if err != nil {
+			text = err.Error()
+		}
+		if text != c.want {
+			t.Errorf("%s: got %s", c.name, text)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/sr3/inquiry"
 	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
@@ -29,7 +31,7 @@ type ringFlags struct {
 
 const aboutNodes = `
 
-The ring is found through nimbus: every supervisor has a node at sr3.port. With
+The ring is found through nimbus, to which the nodes of supervisors are known. With
 --node nimbus is not asked; one node of the ring is enough.`
 
 func (v *verbs) ringVerb(f *ringFlags, use, short, long string) *cobra.Command {
@@ -213,8 +215,25 @@ func nodeAddrs(nodes []string, port int) ([]string, error) {
 	return addrs, nil
 }
 
-// supervisorNodes are the addresses of the nodes in all supervisors.
+// supervisorNodes are the addresses of the nodes in all supervisors. A nimbus of an
+// older release does not tell them: then they are taken to be at their usual port.
 func supervisorNodes(ctx context.Context, n leader, port int) ([]string, error) {
+	nodes, err := n.RingNodes(ctx)
+	if err != nil && !errors.Is(err, client.ErrUnknownCall) {
+		return nil, err
+	}
+	addrs := slices.Collect(maps.Values(nodes))
+	if len(addrs) == 0 {
+		if addrs, err = usualNodes(ctx, n, port); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(addrs)
+	return slices.Compact(addrs), nil
+}
+
+// usualNodes are where the nodes of supervisors are if nobody says otherwise.
+func usualNodes(ctx context.Context, n leader, port int) (addrs []string, err error) {
 	s, err := n.ClusterSummary(ctx)
 	switch {
 	case err != nil:
@@ -222,14 +241,12 @@ func supervisorNodes(ctx context.Context, n leader, port int) ([]string, error) 
 	case len(s.Supervisors) == 0:
 		return nil, errors.New("the cluster has no supervisors, so there is no ring")
 	case port == 0:
-		return nil, fmt.Errorf("%s is 0, so that nodes may be at any port: name one with --node HOST:PORT", conf.Sr3Port)
+		return nil, fmt.Errorf("nimbus knows no node of the ring, and %s is 0, so that they may be at any port: name one with --node HOST:PORT", conf.Sr3Port)
 	}
-	var addrs []string
 	for _, one := range s.Supervisors {
 		addrs = append(addrs, net.JoinHostPort(one.Host, strconv.Itoa(port)))
 	}
-	slices.Sort(addrs)
-	return slices.Compact(addrs), nil
+	return addrs, nil
 }
 
 // topology is the id of a topology that is given by its name or its id: as nimbus

@@ -69,6 +69,7 @@ type clusterKeeper interface {
 	NimbusConf(ctx context.Context) (string, error)
 	Standings(ctx context.Context) (map[cluster.SupervisorID]cluster.Standing, error)
 	SetStanding(ctx context.Context, supervisor string, s cluster.Standing) error
+	RingNodes(ctx context.Context) (map[cluster.SupervisorID]string, error)
 }
 
 // verbs makes the commands that work with a cluster from outside.

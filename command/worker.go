@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -83,7 +84,7 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 		Topology: cluster.TopologyID(f.topology), Supervisor: cluster.SupervisorID(f.supervisor), Worker: f.id,
 		Port: cluster.Port(f.port), Code: f.code, Link: f.link, Base: base,
 		Program: e.program, Logger: log, Levels: levels, States: daemon.States,
-		Noticed: noticed(),
+		Noticed: noticed(), Detect: detected(),
 	})
 	if err != nil {
 		log.Error("worker ends", "error", err)
@@ -100,4 +101,13 @@ func noticed() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
+}
+
+// detected is how long the worker before was lost by then; 0 if that is not known.
+func detected() time.Duration {
+	ms, err := strconv.ParseFloat(os.Getenv(supervisor.DetectEnv), 64)
+	if err != nil || !(ms > 0 && ms < float64(math.MaxInt64/time.Millisecond)) {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
 }

@@ -29,7 +29,7 @@ func States(spec process.StatesSpec) (process.States, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &states{client: c, topology: spec.Topology, noticed: spec.Noticed, log: spec.Logger}, nil
+	return &states{client: c, topology: spec.Topology, noticed: spec.Noticed, detect: spec.Detect, log: spec.Logger}, nil
 }
 
 // states are the states of one worker on the ring.
@@ -37,6 +37,7 @@ type states struct {
 	client   *client.Client
 	topology cluster.TopologyID
 	noticed  time.Time
+	detect   time.Duration
 	log      *slog.Logger
 }
 
@@ -90,7 +91,7 @@ func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
 		Owner:    shard.Owner{Topology: string(s.topology), Component: k.Component, Task: int32(k.Task)},
 		Replicas: k.Conf.Int(storm.ConfTopologySr3Replicas), ShardBytes: int64(k.Conf.Int(storm.ConfTopologySr3ShardBytes)),
 		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: RecoveryParams(k.Conf),
-		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post, Noticed: s.noticed,
+		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post, Noticed: s.noticed, Detect: s.detect,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("its state: %w", err)
@@ -164,6 +165,7 @@ func (k *keeper) Measures() []monitor.Value {
 	}
 	return append(out, []monitor.Value{
 		{Name: monitor.RecoveryRunning, Value: running}, {Name: monitor.RecoveryBytes, Value: float64(last.Bytes)},
+		{Name: monitor.RecoveryDetect, Value: last.DetectMS / 1000}, {Name: monitor.RecoveryPlace, Value: last.PlaceMS / 1000},
 		{Name: monitor.RecoveryPredicted, Value: last.PredictedMS / 1000}, {Name: monitor.RecoveryFetch, Value: last.FetchMS / 1000},
 		{Name: monitor.RecoveryRebuild, Value: last.RebuildMS / 1000}, {Name: monitor.RecoveryResume, Value: last.ResumeMS / 1000},
 	}...)

@@ -105,7 +105,7 @@ func (l *inside) Start(ctx context.Context, s supervisor.Launch) (supervisor.Han
 	l.mu.Unlock()
 	cfg := process.Config{
 		Topology: s.Topology, Supervisor: s.Supervisor, Port: s.Port, Worker: s.Worker, Code: s.Dir, Link: s.Link,
-		Base: s.Conf, Program: l.opts.Program, States: daemon.States, Noticed: s.Noticed, Logger: l.opts.Workers.With("worker", int(s.Port)),
+		Base: s.Conf, Program: l.opts.Program, States: daemon.States, Noticed: s.Noticed, Detect: s.Detect, Logger: l.opts.Workers.With("worker", int(s.Port)),
 		Listen: func(ctx context.Context) (net.Listener, error) { return l.listen(ctx, s.Port) },
 	}
 	if owner != nil && s.Topology.Name() == owner.opts.Name {

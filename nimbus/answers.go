@@ -263,6 +263,23 @@ func (n *Nimbus) OwnerSummaries(ctx context.Context, owner string) ([]cluster.Ow
 	return answer.New(w).Owners(owner, n.cfg.Conf.Map(conf.ResourceAwareUserPools)), nil
 }
 
+// RingNodes are the addresses of the ring nodes that live, by their supervisors.
+func (n *Nimbus) RingNodes(ctx context.Context) (map[cluster.SupervisorID]string, error) {
+	t, err := n.current()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := t.store.RingNodes(ctx)
+	if err = readable(err); err != nil {
+		return nil, err
+	}
+	out := make(map[cluster.SupervisorID]string, len(nodes))
+	for id, one := range nodes {
+		out[id] = one.Addr
+	}
+	return out, nil
+}
+
 // NimbusConf is the cluster's configuration as JSON.
 func (n *Nimbus) NimbusConf() (string, error) {
 	all := n.cfg.Conf.All()

@@ -10,7 +10,39 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/coord/records"
 )
+
+// TestRingNodes: all that are registered, while their sessions last; any nimbus tells.
+func TestRingNodes(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		m1, m2 := r.start("m1"), r.start("m2")
+		session, err := r.server.Open(t.Context(), 30*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := records.New(session, "/storm")
+		put := func(s *records.Store, id cluster.SupervisorID, addr string) {
+			t.Helper()
+			if err := s.PutRingNode(t.Context(), id, records.RingNode{Addr: addr, Host: "h", Positions: 32}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(r.admin, "s1", "h:6629")
+		put(other, "s2", "h:6630")
+		for _, m := range []*master{m1, m2} {
+			if got, err := m.RingNodes(t.Context()); err != nil || fmt.Sprint(got) != "map[s1:h:6629 s2:h:6630]" {
+				t.Errorf("got %v, %v", got, err)
+			}
+		}
+		if err := session.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m1.RingNodes(t.Context()); err != nil || fmt.Sprint(got) != "map[s1:h:6629]" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+}
 
 func TestSubmitIsPlacedAtOnce(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {

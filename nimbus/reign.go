@@ -34,6 +34,7 @@ type reign struct {
 	tracked   map[cluster.TopologyID]*tracked
 	supWatch  <-chan coord.Event
 	nextSweep time.Time
+	losses    losses
 
 	mu      sync.Mutex // guards what follows, which reports and answers use too
 	ears    *survey.Ears
@@ -65,7 +66,7 @@ func newReign(t *term, fence coord.CheckOp) *reign {
 	}
 	return &reign{
 		n: t.n, term: t, store: t.store, fence: fence,
-		wake: make(chan struct{}, 1), jobs: make(chan job), over: make(chan struct{}),
+		wake: make(chan struct{}, 1), jobs: make(chan job), over: make(chan struct{}), losses: losses{},
 		tracked: map[cluster.TopologyID]*tracked{}, names: map[string]cluster.TopologyID{},
 		ears: survey.NewEars(t.n.times, t.n.nowSecs()), black: black, reasons: map[cluster.TopologyID]string{},
 	}
@@ -129,6 +130,7 @@ func (r *reign) track(id cluster.TopologyID, name string, s lifecycle.State) *tr
 
 func (r *reign) drop(id cluster.TopologyID) {
 	delete(r.tracked, id)
+	delete(r.losses, id)
 	r.freeName(id)
 	r.mu.Lock()
 	delete(r.reasons, id)

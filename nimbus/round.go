@@ -35,6 +35,7 @@ func (r *reign) try(ctx context.Context, fresh map[cluster.TopologyID]bool) erro
 	if err != nil {
 		return err
 	}
+	r.noteLosses(w)
 	plan := r.plan(w, fresh)
 	r.keepReasons(w, plan)
 	for _, p := range plan.Topologies {
@@ -44,10 +45,17 @@ func (r *reign) try(ctx context.Context, fresh map[cluster.TopologyID]bool) erro
 			continue
 		}
 		record := survey.Record(w, t, p.Assignment, string(p.ID))
+		if err := r.tellLosses(ctx, t, p, w.NowSecs); err != nil {
+			if gone(err) {
+				return err
+			}
+			r.n.cfg.Logger.Warn("how long a loss went unnoticed cannot be told", "topology", p.ID, "error", err)
+		}
 		_, err := r.store.PutAssignment(ctx, p.ID, record, t.RecordVersion, r.fence)
 		if err = r.checkFence(err); err != nil {
 			return fmt.Errorf("assignment of %s: %w", p.ID, err)
 		}
+		r.losses.over(p)
 		r.n.cfg.Logger.Info("topology is placed", "topology", p.ID, "placed", len(p.Moves), "stay", len(p.Stay), "without", len(p.Unplaced), "why", p.WhyNot)
 	}
 	return nil

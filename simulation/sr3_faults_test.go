@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stormring/stormring/sr3/shard"
@@ -19,6 +20,7 @@ func (w *ringWorld) faults() []ringFault {
 		{"zombie", 5, w.faultZombie},
 		{"node", 10, w.faultNode},
 		{"host", 6, w.faultHost},
+		{"blackout", 1, w.faultBlackout},
 		{"disk", 4, w.faultDisk},
 		{"loss", 2, w.faultLoss},
 		{"flip", 5, w.faultFlip},
@@ -59,12 +61,16 @@ func (w *ringWorld) goWrong() {
 	}
 }
 
-// tempt has something go wrong in the middle of what begins now.
+// moments are what faults are tempted by; most of them are in none of these.
+var moments = []string{"prepare", "commit", "repair", "load", "recovery"}
+
+// tempt has something go wrong in the middle of what begins now, one of moments.
 func (w *ringWorld) tempt(what string) {
 	if w.fault(12) {
 		w.note("tempted by a %s", what)
 		w.after(w.millis(0, 150), func() {
 			if !w.calm {
+				w.Counts.Tempted[what]++
 				w.goWrong()
 			}
 		})
@@ -108,6 +114,22 @@ func (w *ringWorld) faultHost() bool {
 	return true
 }
 
+// faultBlackout ends everything at once; the disks stay as they are.
+func (w *ringWorld) faultBlackout() bool {
+	w.note("all lights go out")
+	for _, h := range w.hosts {
+		if h.gone {
+			continue
+		}
+		w.stopHost(h)
+		w.after(w.millis(100, 6000), func() { w.startNode(h) })
+	}
+	if !w.quiet {
+		w.newLeader()
+	}
+	return true
+}
+
 func (w *ringWorld) stopHost(h *ringHost) {
 	w.stopNode(h)
 	for _, id := range w.ids {
@@ -134,13 +156,13 @@ func (w *ringWorld) faultDisk() bool {
 // faultLoss takes a host away for ever.
 func (w *ringWorld) faultLoss() bool {
 	h := w.anyHost()
-	left := 0
+	left := make(map[string]bool)
 	for _, o := range w.hosts {
-		if !o.gone {
-			left++
+		if !o.gone && o != h {
+			left[o.self.Host] = true
 		}
 	}
-	if h.gone || left <= w.replicas+2 || !w.mayDestroy(h) {
+	if h.gone || len(left) < w.replicas+2 || !w.mayDestroy(h) {
 		return false
 	}
 	w.stopHost(h)
@@ -164,11 +186,17 @@ func (w *ringWorld) faultFlip() bool {
 	}
 	for range 1 + w.rng.IntN(3) {
 		if i := w.rng.IntN(n); i < len(s.copies) {
-			flip(s.copies[i].stored)
-			s.copies[i].rotten = true
+			c := s.copies[i]
+			if !c.rotten {
+				c.rotten, c.intact = true, slices.Clone(c.stored)
+			}
+			flip(c.stored)
 		} else {
-			flip(s.manifests[i-len(s.copies)].encoded)
-			s.manifests[i-len(s.copies)].rotten = true
+			m := s.manifests[i-len(s.copies)]
+			if !m.rotten {
+				m.rotten, m.intact = true, slices.Clone(m.encoded)
+			}
+			flip(m.encoded)
 		}
 	}
 	w.note("bits of %v turn at %s", s.owner, h.id)
@@ -236,6 +264,7 @@ func (w *ringWorld) faultFull() bool {
 func (w *ringWorld) faultJump() bool {
 	h := w.anyHost()
 	h.skew += time.Duration(w.rng.Int64N(int64(48*time.Hour))) - 24*time.Hour
+	h.jumps = append(h.jumps, w.now)
 	w.note("the clock of %s is off by %v", h.id, h.skew)
 	return true
 }
@@ -282,7 +311,23 @@ func (w *ringWorld) mayDestroy(h *ringHost) bool {
 	}
 	lost := w.truth.destroyedSince(since)
 	lost[h.index] = true
-	return copies-len(lost) >= 1
+	return copies-len(lost) >= 1 && !w.loneHolder(h)
+}
+
+// loneHolder tells whether the host is the only one so far that took something of a
+// version which is being saved: that may come to a good end without others.
+func (w *ringWorld) loneHolder(h *ringHost) bool {
+	w.saves = slices.DeleteFunc(w.saves, func(s *ringSave) bool { return s.life.ended() || s.manifest != nil })
+	for _, s := range w.saves {
+		lost := w.truth.destroyedSince(w.truth.starts[s.v])
+		for _, p := range s.placing {
+			others := slices.ContainsFunc(p.acked, func(id shard.NodeID) bool { return id != h.id && !lost[w.host(id).index] })
+			if slices.Contains(p.acked, h.id) && !others {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fewestHolders is the least number of copies that any object of m was given.
@@ -318,10 +363,6 @@ func (w *ringWorld) soothe() {
 	w.note("faults end")
 	w.calm, w.parts, w.storeAway, w.zombie = true, nil, false, nil
 	clear(w.cut)
-	if w.quiet {
-		w.quiet = false
-		w.newLeader()
-	}
 	for _, h := range w.hosts {
 		h.full = false
 		if h.slow > 0 && w.chance(3) {

@@ -11,8 +11,10 @@ import (
 	"github.com/stormring/stormring/sr3/upkeep"
 )
 
-// ringHost is a machine: a node of the ring with its disk, and tasks.
+// ringHost is a machine, or what some share one: a node of the ring with its disk,
+// and tasks.
 type ringHost struct {
+	w     *ringWorld
 	index int
 	id    shard.NodeID
 	self  ring.Node
@@ -25,6 +27,7 @@ type ringHost struct {
 	view    *ring.View    // as last seen
 	keeper  *upkeep.Keeper
 	skew    time.Duration // of the keeper's clock
+	jumps   []time.Duration
 	heard   shard.Version // what is committed
 	heardAt time.Duration
 	hops    []*ringHop
@@ -52,20 +55,26 @@ type ringStock struct {
 type storedCopy struct {
 	ref    shard.Ref
 	stored []byte
+	at     time.Duration // when it was written
 	rotten bool
+	intact []byte // what was written, if it is rotten
 }
 
 type storedManifest struct {
 	m       *shard.Manifest
 	encoded []byte
 	rotten  bool
+	intact  []byte
 }
 
 func (w *ringWorld) addHost() *ringHost {
 	i := len(w.hosts)
-	h := &ringHost{index: i, id: shard.NodeID(fmt.Sprintf("n%d-%d", w.cfg.Seed, i))}
+	h := &ringHost{w: w, index: i, id: shard.NodeID(fmt.Sprintf("n%d-%d", w.cfg.Seed, i))}
 	h.self = ring.Node{ID: string(h.id), Addr: fmt.Sprintf("10.0.0.%d:6700", i), Host: fmt.Sprintf("h%d", i), Positions: 4}
 	w.hosts = append(w.hosts, h)
+	if w.racks > 0 {
+		h.self.Rack = fmt.Sprintf("r%d", i%w.racks)
+	}
 	if w.parts != nil {
 		w.parts = append(w.parts, w.parts[0])
 	}
@@ -203,8 +212,11 @@ func (w *ringWorld) put(h *ringHost, ref shard.Ref, stored []byte, restored bool
 	if w.cfg.Bug == "forgets" && w.rng.IntN(20) == 0 {
 		return nil
 	}
-	c := &storedCopy{ref: ref, stored: slices.Clone(stored)}
+	c := &storedCopy{ref: ref, stored: slices.Clone(stored), at: w.now}
 	s.copies, s.index[ref.ObjectID], s.fresh = append(s.copies, c), c, false
+	if !restored && ref.Epoch < s.fence {
+		w.broken("%s stores %v for a placement older than %d", h.id, ref.ObjectID, s.fence)
+	}
 	return nil
 }
 
@@ -276,6 +288,9 @@ func (h *ringHost) read(ref shard.Ref) []byte {
 		s.drop(ref.ObjectID)
 		return nil
 	}
+	if c.rotten && !slices.Equal(c.stored, c.intact) {
+		h.w.broken("%s takes damaged bytes for %v", h.id, ref.ObjectID)
+	}
 	return c.stored
 }
 
@@ -292,6 +307,9 @@ func (h *ringHost) readManifest(o shard.Owner, v shard.Version) []byte {
 	if _, err := shard.DecodeManifest(m.encoded); err != nil {
 		s.dropManifest(v)
 		return nil
+	}
+	if m.rotten && !slices.Equal(m.encoded, m.intact) {
+		h.w.broken("%s takes damaged bytes for the manifest of %v, version %v", h.id, o, v)
 	}
 	return m.encoded
 }

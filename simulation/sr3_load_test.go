@@ -28,6 +28,7 @@ type ringLoad struct {
 	seeking bool // for a manifest that no node has
 	waiting []int
 	looking bool
+	limit   time.Duration // for answers; it grows, since who has what may be slow
 }
 
 // partKey is a run of a shard's chain.
@@ -53,7 +54,7 @@ func (w *ringWorld) load(t *ringTask, v checkpoint.Version) {
 	if t.loading != nil {
 		t.loading.life.over = true
 	}
-	l := &ringLoad{t: t, life: &life{parent: t.life}, v: v, ver: ver}
+	l := &ringLoad{t: t, life: &life{parent: t.life}, v: v, ver: ver, limit: askFor}
 	if t.loading == nil && t.task != nil && t.committed == ver && (t.manifest != nil || ver == 0) {
 		w.note("task %d rolls back to %v", t.id, v)
 		t.table.Rollback()
@@ -92,12 +93,13 @@ func (w *ringWorld) find(l *ringLoad) {
 	failed := func() {
 		if open--; open == 0 && l.m == nil {
 			l.seeking = true
+			l.bear()
 			w.on(l.life, w.millis(200, 500), func() { w.find(l) })
 		}
 	}
 	for _, n := range nodes {
 		h := w.host(shard.NodeID(n.ID))
-		w.ask(l.life, l.t.host, h, askFor, func() func() {
+		w.ask(l.life, l.t.host, h, l.limit, func() func() {
 			encoded := h.readManifest(l.t.owner, l.ver)
 			return func() {
 				m, err := shard.DecodeManifest(encoded)
@@ -115,6 +117,9 @@ func (w *ringWorld) find(l *ringLoad) {
 	}
 }
 
+// bear lets answers take longer from now on.
+func (l *ringLoad) bear() { l.limit = min(2*l.limit, 8*time.Second) }
+
 // survey asks who has what, or believes the manifest and the ring.
 func (w *ringWorld) survey(l *ringLoad) {
 	if len(l.m.Shards) == 0 {
@@ -124,7 +129,7 @@ func (w *ringWorld) survey(l *ringLoad) {
 	in := recovery.Input{
 		Owner: l.t.owner.String(), Version: l.ver, Mode: w.cfg.Mode,
 		Receiver: recovery.Receiver{Node: recovery.Node{ID: l.t.host.id, Down: 1 << 20}},
-		Params:   recovery.Params{StarFanin: 4, LineLength: 2 + w.rng.IntN(4), TreeFanin: 2, Chunk: 512, Window: 4096, Stall: 500 * time.Millisecond},
+		Params:   recovery.Params{StarFanin: 4, LineLength: 2 + w.rng.IntN(4), TreeFanin: 2, Chunk: chunkBytes, Window: 4096, Stall: 500 * time.Millisecond},
 	}
 	for i, chain := range l.m.Shards {
 		p := recovery.Piece{Shard: i}
@@ -173,7 +178,7 @@ func (w *ringWorld) whoHas(l *ringLoad, heard func(id shard.NodeID, has [][]bool
 	}
 	for _, n := range nodes {
 		h := w.host(shard.NodeID(n.ID))
-		w.ask(l.life, l.t.host, h, askFor, func() func() {
+		w.ask(l.life, l.t.host, h, l.limit, func() func() {
 			has := make([][]bool, len(l.m.Shards))
 			for i, chain := range l.m.Shards {
 				has[i] = make([]bool, len(chain))
@@ -210,6 +215,9 @@ func (w *ringWorld) recover(l *ringLoad, in recovery.Input) {
 	l.parts, l.streams = make(map[partKey]*partBytes), make(map[recovery.StreamID]*ringStream)
 	w.track(l, recovery.Tick{}, nil)
 	w.scout(l, make(map[shard.NodeID]bool))
+	if w.chance(2) {
+		w.on(l.life, w.millis(0, 200), func() { w.track(l, recovery.Wanted{Shard: w.rng.IntN(len(l.m.Shards))}, nil) })
+	}
 	w.tempt("recovery")
 }
 
@@ -322,6 +330,7 @@ func (w *ringWorld) wait(l *ringLoad, shards []int) {
 func (w *ringWorld) lookAgain(l *ringLoad) {
 	w.look(l, l.waiting, func() {
 		if l.looking = len(l.waiting) > 0; l.looking {
+			l.bear()
 			w.on(l.life, w.millis(300, 800), func() { w.lookAgain(l) })
 		}
 	})

@@ -37,6 +37,7 @@ type placing struct {
 	done    func(p *placing)
 	acked   []shard.NodeID
 	tried   map[shard.NodeID]bool
+	taken   map[string]bool // machines that have it or are asked to
 	open    int
 	settled bool
 }
@@ -52,6 +53,7 @@ func (w *ringWorld) save(t *ringTask, v, base checkpoint.Version) {
 		frozen: t.table.Freeze(), model: maps.Clone(t.model), chains: t.manifest, bases: maps.Clone(t.due),
 	}
 	t.saving = s
+	w.saves = append(w.saves, s)
 	w.truth.began(w, v)
 	w.tempt("prepare")
 	if t.committed != s.base {
@@ -133,7 +135,7 @@ func (w *ringWorld) store(s *ringSave) {
 	}
 	s.left = len(s.placing)
 	for _, p := range s.placing {
-		p.tried = make(map[shard.NodeID]bool)
+		p.tried, p.taken = make(map[shard.NodeID]bool), make(map[string]bool)
 		w.place(p)
 	}
 	if s.left == 0 {
@@ -149,10 +151,10 @@ func (w *ringWorld) place(p *placing) {
 	want := w.replicas - len(p.acked) - p.open
 	for _, n := range ring.Holders(p.s.t.host.seen(), p.key, w.replicas+len(p.tried)) {
 		id := shard.NodeID(n.ID)
-		if want <= 0 || p.tried[id] {
+		if want <= 0 || p.tried[id] || p.taken[n.Host] {
 			continue
 		}
-		p.tried[id] = true
+		p.tried[id], p.taken[n.Host] = true, true
 		p.open++
 		want--
 		w.deliver(p, w.host(id))
@@ -183,11 +185,19 @@ func (w *ringWorld) deliver(p *placing, h *ringHost) {
 			case err == nil:
 				p.acked = append(p.acked, h.id)
 				slices.Sort(p.acked)
+			default:
+				delete(p.taken, h.self.Host)
 			}
 			w.place(p)
 		}
 	}, func() {
 		p.open--
+		if w.cfg.Bug == "counts the silent" {
+			p.acked = append(p.acked, h.id)
+			slices.Sort(p.acked)
+		} else {
+			delete(p.taken, h.self.Host)
+		}
 		w.place(p)
 	})
 }
@@ -213,7 +223,8 @@ func (w *ringWorld) storeManifest(s *ringSave, refs []shard.Ref) {
 		w.broken("%v", err)
 		return
 	}
-	p := &placing{s: s, key: s.t.owner.Hash(), tried: make(map[shard.NodeID]bool)}
+	p := &placing{s: s, key: s.t.owner.Hash(), tried: make(map[shard.NodeID]bool), taken: make(map[string]bool)}
+	s.placing = append(s.placing, p)
 	p.put = func(h *ringHost) error { return w.putManifest(h, m, encoded, false) }
 	p.done = func(p *placing) {
 		s.manifest = m

@@ -32,6 +32,7 @@ type ringHop struct {
 	busy  bool
 	dead  bool // its connection is
 	done  bool // all is sent, or never can be
+	sent  bool // something is
 	came  map[partKey]*partBytes
 }
 
@@ -205,9 +206,13 @@ func (h *ringHop) take(f hopFrame) {
 	switch f.kind {
 	case chunkFrame:
 		p := h.came[keyOf(f.part)]
-		if p == nil {
+		if p == nil || f.offset == 0 {
 			p = &partBytes{content: f.content}
 			h.came[keyOf(f.part)] = p
+		}
+		if f.offset != int64(len(p.data)) || f.content != p.content {
+			h.send(hopFrame{kind: brokenFrame, node: h.host.id})
+			return
 		}
 		p.data = append(p.data, f.data...)
 		if int64(len(p.data)) == f.content.Size {
@@ -266,7 +271,7 @@ func (h *ringHop) progress() {
 	}
 }
 
-const chunkBytes = 512
+const chunkBytes = 160
 
 func (h *ringHop) sendPart(o recovery.Order, b []byte) {
 	content := recovery.Content{Sum: sumOf(b), Size: int64(len(b))}
@@ -301,11 +306,23 @@ func (h *ringHop) pump() {
 		h.busy = false
 		return
 	}
+	if len(h.queue) > 1 && w.fault(400) { // overtaken
+		h.queue[0], h.queue[1] = h.queue[1], h.queue[0]
+	}
 	f := h.queue[0]
-	h.queue = h.queue[1:]
+	if !w.fault(400) { // else it comes twice
+		h.queue = h.queue[1:]
+	}
+	if w.fault(400) { // lost
+		h.pump()
+		return
+	}
 	wait := time.Duration(200+w.rng.IntN(1500)) * time.Microsecond
 	if h.host.slow > 0 {
-		wait = h.host.slow
+		wait = h.host.slow / 4
+		if !h.sent {
+			h.sent, wait = true, h.host.slow
+		}
 	}
 	w.on(h.life, wait, func() {
 		to := h.st.l.t.host

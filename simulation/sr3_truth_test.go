@@ -21,6 +21,7 @@ type ringTruth struct {
 	// was not destroyed after it.
 	destroyed  []destruction
 	wholeSince time.Duration
+	whole      bool // when it was looked last
 	positions  map[int32]int64
 	expected   map[int32]map[string]int64
 }
@@ -169,29 +170,39 @@ func (t *ringTruth) open(w *ringWorld) []checkpoint.Version {
 	return out
 }
 
-// copies counts the good copies of an object on all disks.
+// copies counts the machines with good copies of an object.
 func (w *ringWorld) copies(ref *shard.Ref) int {
-	n := 0
-	for _, h := range w.hosts {
-		if s := h.disk.of(ref.Owner); s != nil {
-			if c := s.index[ref.ObjectID]; c != nil && !c.rotten && c.ref.Checksum == ref.Checksum {
-				n++
-			}
+	return w.machines(func(h *ringHost) bool {
+		s := h.disk.of(ref.Owner)
+		if s == nil {
+			return false
 		}
-	}
-	return n
+		c := s.index[ref.ObjectID]
+		return c != nil && !c.rotten && c.ref.Checksum == ref.Checksum
+	})
 }
 
 func (w *ringWorld) manifestCopies(o shard.Owner, v shard.Version) int {
-	n := 0
+	return w.machines(func(h *ringHost) bool {
+		s := h.disk.of(o)
+		if s == nil {
+			return false
+		}
+		m := s.manifest(v)
+		return m != nil && !m.rotten
+	})
+}
+
+// machines counts those of which a node has something.
+func (w *ringWorld) machines(has func(*ringHost) bool) int {
+	var names [32]string
+	seen := names[:0]
 	for _, h := range w.hosts {
-		if s := h.disk.of(o); s != nil {
-			if m := s.manifest(v); m != nil && !m.rotten {
-				n++
-			}
+		if has(h) && !slices.Contains(seen, h.self.Host) {
+			seen = append(seen, h.self.Host)
 		}
 	}
-	return n
+	return len(seen)
 }
 
 // watch looks every second whether what is committed is there in as many copies
@@ -199,7 +210,7 @@ func (w *ringWorld) manifestCopies(o shard.Owner, v shard.Version) int {
 func (w *ringWorld) watch() {
 	w.after(time.Second, w.watch)
 	if w.cfg.Brutal || w.record.Committed.TxID == 0 {
-		w.truth.wholeSince = w.now
+		w.truth.wholeSince, w.truth.whole = w.now, true
 		return
 	}
 	lost := len(w.truth.destroyedSince(w.truth.wholeSince))
@@ -223,14 +234,16 @@ func (w *ringWorld) watch() {
 			}
 		}
 	}
-	if whole {
+	// A copy may go on the word of a node that has lost its own since.
+	if whole && len(w.truth.destroyedSince(w.now-w.keepCfg.Believe-time.Second)) == 0 {
 		w.truth.wholeSince = w.now
 	}
+	w.truth.whole = whole
 }
 
 // whole tells whether everything is where it should be.
 func (w *ringWorld) whole() bool {
-	if w.truth.wholeSince < w.now-time.Second {
+	if !w.truth.whole {
 		return false
 	}
 	for _, h := range w.hosts {

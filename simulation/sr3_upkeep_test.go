@@ -38,7 +38,7 @@ func (w *ringWorld) upkeep(h *ringHost) {
 		if w.fault(10) {
 			r = w.before
 		}
-		h.heard, h.heardAt = max(h.heard, versionOf(r.Committed)), w.now
+		h.heard, h.heardAt = versionOf(r.Committed), w.now
 	}
 	committed := func(string) upkeep.Committed {
 		return upkeep.Committed{Known: w.now-h.heardAt <= 3*time.Second, Version: h.heard}
@@ -104,10 +104,27 @@ func (w *ringWorld) deleteObjects(h *ringHost, refs []shard.Ref) {
 	}
 	for _, r := range refs {
 		w.Counts.Swept++
-		if s.index[r.ObjectID] != nil && w.truth.names(r.ObjectID) {
-			w.Counts.Moved++
+		if c := s.index[r.ObjectID]; c != nil {
+			w.oldEnough(h, c)
+			if w.truth.names(r.ObjectID) {
+				w.Counts.Moved++
+			}
 		}
 		s.drop(r.ObjectID)
+	}
+}
+
+// oldEnough checks that an object that a node lets go was there for the time of
+// grace at least, of which each jump of its clock may have taken one step.
+func (w *ringWorld) oldEnough(h *ringHost, c *storedCopy) {
+	age := w.now - c.at
+	for _, at := range h.jumps {
+		if at >= c.at {
+			age += w.keepCfg.Step
+		}
+	}
+	if age < w.keepCfg.Grace {
+		w.broken("%s lets %v go, which has been there for %v only", h.id, c.ref.ObjectID, w.now-c.at)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/stormring/stormring/sr3/recovery"
@@ -53,6 +54,7 @@ type ringWorld struct {
 	quiet   bool // no checkpoints now, only the ring lives
 
 	replicas int
+	racks    int // 0 is unknown
 	ringCfg  ring.Config
 	keepCfg  upkeep.Config
 	codec    *shard.Codec
@@ -65,6 +67,7 @@ type ringWorld struct {
 	tasks  map[int32]*ringTask
 	ids    []int32
 	queues map[[2]int32]*ringQueue
+	saves  []*ringSave // under way
 	keys   int64
 
 	leader, zombie *checkpoint.Coordinator
@@ -79,7 +82,7 @@ type ringWorld struct {
 // ringCounts tells what happened, to judge whether it was enough.
 type ringCounts struct {
 	Commits, Rollbacks, Loads, Waits, Short, Folds, Repairs, Moved, Swept, Asked, Offers, Fenced int
-	Faults                                                                                       map[string]int
+	Faults, Tempted                                                                              map[string]int
 	Lost                                                                                         int // worlds that ended with state lost
 	Events                                                                                       uint64
 	Modes                                                                                        map[recovery.Mode]int
@@ -206,16 +209,24 @@ func newRingWorld(cfg ringConfig, codec *shard.Codec) *ringWorld {
 		cut: make(map[[2]int]bool), tasks: make(map[int32]*ringTask), queues: make(map[[2]int32]*ringQueue),
 		ringCfg: ring.Default(), keepCfg: upkeep.Default(), truth: newRingTruth(),
 	}
-	w.Counts.Faults, w.Counts.Modes = make(map[string]int), make(map[recovery.Mode]int)
+	w.Counts.Faults, w.Counts.Tempted, w.Counts.Modes = make(map[string]int), make(map[string]int), make(map[recovery.Mode]int)
 	w.ringCfg.SuspectFor = time.Second
 	c := &w.keepCfg
 	c.Grace, c.Promise, c.Believe = 12*time.Second, 8*time.Second, 4*time.Second
-	c.Retry, c.RetryMax, c.OfferEvery, c.Step = time.Second, 6*time.Second, 20*time.Second, 5*time.Second
+	c.Retry, c.RetryMax, c.OfferEvery, c.Step = time.Second, 6*time.Second, 20*time.Second, 2*time.Second
 	c.MaxFetches = 8
 	c.RepairDelay = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}[w.rng.IntN(3)]
 	w.replicas, w.pace = 2+w.rng.IntN(2), 1+w.rng.IntN(4)
+	if w.chance(4) {
+		w.racks = 2 + w.rng.IntN(3)
+	}
 	for range 2*w.replicas + w.rng.IntN(3) {
 		w.addHost()
+	}
+	if w.chance(4) { // some machines run two nodes
+		for _, h := range slices.Clone(w.hosts[:1+w.rng.IntN(2)]) {
+			w.addHost().self.Host = h.self.Host
+		}
 	}
 	for _, h := range w.hosts {
 		w.startNode(h)

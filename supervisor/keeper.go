@@ -9,6 +9,7 @@ import (
 
 	"github.com/stormring/stormring/internal/clock"
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/coord/records"
 	"github.com/stormring/stormring/supervisor/slot"
 )
 
@@ -29,8 +30,8 @@ type keeper struct {
 	// inbox has what happened; each is run by the keeper's goroutine, with a
 	// context that ends with the keeper.
 	inbox chan func(context.Context)
-	// wants has the newest assignment, if that is news.
-	wants chan *slot.Assignment
+	// wants has the newest wish, if that is news.
+	wants chan wish
 	ended chan struct{}
 
 	// What follows is the keeper's goroutine's.
@@ -49,10 +50,27 @@ type keeper struct {
 	patient cluster.TopologyID // whose timeout that is
 	// stale is a topology of which newer blobs came up while it was fetched.
 	stale cluster.TopologyID
-	// wanted is the newest assignment, noticed when it became known that a worker
-	// has to be started.
-	wanted  *slot.Assignment
+	// wanted is the newest assignment.
+	wanted *slot.Assignment
+	// outage is why a worker has to be started, silent what the one that is being
+	// killed has done, beat when it was last heard of.
+	outage outage
+	silent outage
+	beat   time.Time
+}
+
+// wish is what should run in a slot, nil for nothing, and what nimbus knows of how
+// that came about.
+type wish struct {
+	assignment *slot.Assignment
+	loss       records.Loss
+}
+
+// outage is when it became known that there must be a worker, and how long there was
+// none by then; 0 if that is not known, or if none was lost.
+type outage struct {
 	noticed time.Time
+	detect  time.Duration
 }
 
 // blobs are what a request has asked for.
@@ -67,19 +85,19 @@ func newKeeper(s *Supervisor, port cluster.Port) *keeper {
 	return &keeper{
 		s: s, port: port, slot: cluster.Slot{Supervisor: s.id, Port: port}, path: slotPath(s.cfg.LocalDir, port),
 		log: s.log.With("port", port), clock: s.cfg.Clock,
-		inbox: make(chan func(context.Context), inboxSize), wants: make(chan *slot.Assignment, 1), ended: make(chan struct{}),
+		inbox: make(chan func(context.Context), inboxSize), wants: make(chan wish, 1), ended: make(chan struct{}),
 		machine: slot.New(s.slots), blobs: map[slot.Serial]*blobs{},
 	}
 }
 
 // assign says what should run, in place of what was said before. It is called
 // by one goroutine at a time, and never waits.
-func (k *keeper) assign(a *slot.Assignment) {
+func (k *keeper) assign(w wish) {
 	select {
 	case <-k.wants:
 	default:
 	}
-	k.wants <- a
+	k.wants <- w
 }
 
 // tell has f run by the keeper, unless it has ended.
@@ -104,6 +122,7 @@ func (k *keeper) heard(launch slot.Serial, failure string) {
 			k.file.Heard = true
 			k.save()
 		}
+		k.beat = now
 		k.step(ctx, slot.Heartbeat{Launch: launch, At: now})
 	})
 }
@@ -134,9 +153,10 @@ func (k *keeper) run(stop context.Context) {
 			}
 		case f := <-k.inbox:
 			f(ctx)
-		case a := <-k.wants:
+		case w := <-k.wants:
+			a := w.assignment
 			if a != nil && (k.wanted == nil || !a.Same(*k.wanted)) {
-				k.noticed = k.clock.Now()
+				k.outage = outage{k.clock.Now().Add(-w.loss.Place), w.loss.Detect}
 			}
 			k.wanted = a
 			if stopping != nil {
@@ -164,6 +184,7 @@ func (k *keeper) begin(ctx context.Context) {
 	if k.file.Heard {
 		adopt.LastHeartbeat = k.clock.Now()
 	}
+	k.beat, k.outage = k.clock.Now(), outage{noticed: k.clock.Now()}
 	k.step(ctx, adopt)
 	if k.handle != nil {
 		k.watch(ctx, k.file.Record.Worker.Launch, k.handle)
@@ -180,16 +201,22 @@ func (k *keeper) watch(ctx context.Context, launch slot.Serial, h Handle) {
 	k.helpers.Go(func() {
 		select {
 		case <-h.Done():
-			k.tell(func(ctx context.Context) { k.exited(ctx, launch, h.ExitCode()) })
+			ended := k.clock.Now()
+			if h, ok := h.(interface{ Ended() time.Time }); ok { // which may know better
+				ended = h.Ended()
+			}
+			k.tell(func(ctx context.Context) { k.exited(ctx, launch, h.ExitCode(), ended) })
 		case <-ctx.Done():
 		}
 	})
 }
 
-// exited takes note of a worker's end.
-func (k *keeper) exited(ctx context.Context, launch slot.Serial, code int) {
-	k.noticed = k.clock.Now()
+// exited takes note of a worker's end, and when it ended.
+func (k *keeper) exited(ctx context.Context, launch slot.Serial, code int, ended time.Time) {
 	w := k.file.Record.Worker
+	if w != nil && w.Launch == launch {
+		k.lost(w, ended)
+	}
 	if w != nil && w.Launch == launch && !k.killed {
 		text := k.failure
 		if text == "" || k.failed != launch {
@@ -198,6 +225,23 @@ func (k *keeper) exited(ctx context.Context, launch slot.Serial, code int) {
 		k.s.sorrows.blame(w.Assignment.Topology, k.port, text)
 	}
 	k.step(ctx, slot.Exited{Launch: launch, Code: code})
+}
+
+// lost takes down that w has ended, if another is to come in its place.
+func (k *keeper) lost(w *slot.Worker, ended time.Time) {
+	if k.wanted != nil && !k.wanted.Same(w.Assignment) {
+		return // it is not missed
+	}
+	now := k.clock.Now()
+	switch {
+	case !k.killed:
+		k.outage = outage{now, max(0, now.Sub(ended))}
+	case !k.silent.noticed.IsZero():
+		k.outage = k.silent
+	default:
+		k.outage = outage{noticed: now}
+	}
+	k.silent = outage{}
 }
 
 // ending tells how a process ended.

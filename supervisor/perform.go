@@ -147,12 +147,12 @@ func (k *keeper) launch(ctx context.Context, w slot.Worker) {
 		k.todo = append(k.todo, slot.LaunchFailed{Launch: w.Launch, Why: err.Error()}, slot.BlobsChanged{Topology: w.Assignment.Topology})
 		return
 	}
-	k.killed = false
+	k.killed, k.silent = false, outage{}
 	k.s.hub.expect(k, w)
 	h, err := k.s.launcher.Start(ctx, Launch{
 		Topology: w.Assignment.Topology, Supervisor: k.s.id, Port: k.port, Worker: id,
 		Dir: dir, Link: k.s.socket, Conf: k.s.cfg.Conf.All(), Env: k.environment(id, w, settings),
-		LogDir: k.s.workerLogs(w.Assignment.Topology, k.port), Noticed: k.noticed,
+		LogDir: k.s.workerLogs(w.Assignment.Topology, k.port), Noticed: k.outage.noticed, Detect: k.outage.detect,
 	})
 	if err != nil {
 		k.s.hub.forget(k.port, w.Launch)
@@ -178,7 +178,10 @@ func (k *keeper) environment(id string, w slot.Worker, settings storm.Config) ma
 	env["STORM_WORKER_ID"] = id
 	env["STORM_WORKER_PORT"] = fmt.Sprint(int(k.port))
 	// No flag: a program of an older release would refuse it.
-	env[NoticedEnv] = fmt.Sprint(k.noticed.UnixMilli())
+	env[NoticedEnv] = fmt.Sprint(k.outage.noticed.UnixMilli())
+	if d := k.outage.detect; d > 0 {
+		env[DetectEnv] = strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 3, 64)
+	}
 	return env
 }
 
@@ -213,6 +216,10 @@ func (k *keeper) note(ctx context.Context, n slot.Note) {
 		level = slog.LevelInfo // as it should
 	}
 	k.log.Log(ctx, level, "slot", "what", string(n.What), "text", n.Text)
+	if n.What == slot.HeartbeatTimedOut {
+		now := k.clock.Now()
+		k.silent = outage{now, now.Sub(k.beat)}
+	}
 	if w := k.file.Record.Worker; w != nil && (n.What == slot.StartTimedOut || n.What == slot.HeartbeatTimedOut) {
 		k.s.sorrows.blame(w.Assignment.Topology, k.port, n.Text)
 	}

@@ -36,6 +36,10 @@ type Localizer interface {
 // milliseconds since 1970.
 const NoticedEnv = "STORMRING_NOTICED_MS"
 
+// DetectEnv is the environment variable that has Launch.Detect for the worker, in
+// milliseconds with a point; it is not there if that is not known.
+const DetectEnv = "STORMRING_DETECT_MS"
+
 // Launch is a worker to start.
 type Launch struct {
 	Topology   cluster.TopologyID
@@ -56,6 +60,9 @@ type Launch struct {
 	// Noticed is when it became known that there must be this worker: its
 	// predecessor ended, or it was assigned.
 	Noticed time.Time
+	// Detect is how long it was lost by then, as far as is known: since its end, or
+	// its last sign of life; 0 if nothing was lost.
+	Detect time.Duration
 }
 
 // Launcher runs workers. Its methods may be called by several goroutines.

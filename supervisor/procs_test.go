@@ -34,6 +34,8 @@ type proc struct {
 	pid    int
 	done   chan struct{}
 	code   int
+	unseen time.Duration // how long ago it had ended when it is seen
+	ended  time.Time
 	silent atomic.Bool
 	stub   atomic.Bool // it does not end when it is asked to
 	stop   chan struct{}
@@ -177,13 +179,14 @@ func (p *proc) die(code int) {
 	}
 	delete(p.ps.live, p.launch.Worker)
 	p.ps.left = append(p.ps.left, p.launch.Worker)
-	p.code = code
+	p.code, p.ended = code, time.Now().Add(-p.unseen)
 	close(p.done)
 }
 
 func (p *proc) PID() int              { return p.pid }
 func (p *proc) Done() <-chan struct{} { return p.done }
 func (p *proc) ExitCode() int         { return p.code }
+func (p *proc) Ended() time.Time      { return p.ended }
 func (p *proc) Kill() error           { go p.exit(137); return nil }
 
 func (p *proc) Terminate() error {

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"github.com/stormring/stormring/internal/cluster"
-	"github.com/stormring/stormring/supervisor/slot"
 )
 
 // publish tells keepers and workers what the view has come to, and keeps it.
@@ -19,25 +18,25 @@ func (s *Supervisor) publish() {
 			orders[id] = o
 		}
 	}
-	tell := map[cluster.Port]*slot.Assignment{}
+	tell := map[cluster.Port]wish{}
 	for _, port := range s.ports {
 		c, ok := claims[port]
 		switch {
 		case !s.view.listed:
 		case ok:
 			s.given[port] = c.assignment.Topology
-			tell[port] = &c.assignment
+			tell[port] = wish{&c.assignment, c.loss}
 		case s.given[port] != "" && s.view.unclear(s.given[port]):
 			// It may be meant to stay.
 		default:
 			delete(s.given, port)
-			tell[port] = nil
+			tell[port] = wish{}
 		}
 	}
 	s.mu.Unlock()
 	// First the slots: a worker that has to go is not worth orders.
-	for port, a := range tell {
-		s.keepers[port].assign(a)
+	for port, w := range tell {
+		s.keepers[port].assign(w)
 	}
 	s.hub.command(orders)
 	s.remember()

@@ -21,6 +21,9 @@ const (
 	watchLog         = "log "
 )
 
+// ofLosses names a record that is not watched.
+const ofLosses = "losses "
+
 // reader reads records of one session into the view.
 type reader struct {
 	s       *Supervisor
@@ -175,7 +178,25 @@ func (r *reader) assignment(ctx context.Context, id cluster.TopologyID) error {
 	if ok, err := r.understood(watchAssignment, id, err); !ok {
 		return err
 	}
-	r.update(id, func(t *topology) { t.placed, t.assignment, t.version = true, got.record, got.version })
+	news := false
+	r.update(id, func(t *topology) {
+		news = !t.placed || t.version != got.version
+		t.placed, t.assignment, t.version = true, got.record, got.version
+		news = news && t.here(r.s.id)
+	})
+	if !news {
+		return nil
+	}
+	return r.losses(ctx, id)
+}
+
+// losses reads what an assignment makes good; they were written before it.
+func (r *reader) losses(ctx context.Context, id cluster.TopologyID) error {
+	losses, err := r.store.Losses(ctx, id)
+	if ok, err := r.understood(ofLosses, id, err); !ok {
+		return err
+	}
+	r.update(id, func(t *topology) { t.losses = losses })
 	return nil
 }
 

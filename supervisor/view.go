@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/coord/records"
 	"github.com/stormring/stormring/supervisor/slot"
 )
 
@@ -19,6 +20,8 @@ type topology struct {
 	base        cluster.Base
 	credentials *cluster.Credentials
 	log         cluster.LogConfig
+	// losses are those that the assignment makes good, as far as they were read.
+	losses []records.Loss
 }
 
 // view is what is known of all topologies that have an assignment.
@@ -70,10 +73,21 @@ func (t *topology) need(at cluster.Slot) cluster.Resources {
 	return need
 }
 
+// loss is what the worker placed at a slot at that time makes good; the zero Loss if
+// nothing is known.
+func (t *topology) loss(at cluster.Slot, since int64) records.Loss {
+	i := slices.IndexFunc(t.losses, func(l records.Loss) bool { return l.Slot == at && l.StartSecs == since })
+	if i < 0 {
+		return records.Loss{}
+	}
+	return t.losses[i]
+}
+
 // claim is a topology's wish for a slot.
 type claim struct {
 	assignment slot.Assignment
 	since      int64
+	loss       records.Loss
 }
 
 // claims are what should run in the slots of a supervisor. If two topologies
@@ -96,6 +110,7 @@ func (v *view) claims(id cluster.SupervisorID) map[cluster.Port]claim {
 			own[p.Slot.Port] = c
 		}
 		for port, c := range own {
+			c.loss = t.loss(cluster.Slot{Supervisor: id, Port: port}, c.since)
 			c.assignment.Topology, c.assignment.Need = name, t.need(cluster.Slot{Supervisor: id, Port: port})
 			if old, taken := out[port]; !taken || c.since >= old.since {
 				out[port] = c

@@ -5,10 +5,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stormring/stormring/internal/clock"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/internal/coord/records"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/supervisor/slot"
 )
@@ -35,13 +37,18 @@ func TestClaims(t *testing.T) {
 		},
 	}
 	b.assignment.Assignment = cluster.Assignment{at(1, "s", 2, 11), at(2, "s", 1, 19)}
+	// Of one slot's losses that of its present placement counts.
+	loss := records.Loss{Slot: cluster.Slot{Supervisor: "s", Port: 1}, StartSecs: 20, Detect: time.Minute, Place: time.Second}
+	old, other := loss, loss
+	old.StartSecs, old.Detect, other.Slot.Port = 10, time.Hour, 2
+	a.losses = []records.Loss{old, loss, other}
 	one := cluster.Executor{First: 1, Last: 1}
 	want := map[cluster.Port]claim{
 		1: {slot.Assignment{
 			Topology: "a", Executors: []cluster.Executor{one, {First: 4, Last: 4}},
 			Need: cluster.Resources{MemoryMB: 128, CPU: 50, Generic: map[string]float64{"gpu": 1}},
-		}, 20},
-		2: {slot.Assignment{Topology: "b", Executors: []cluster.Executor{one}}, 11},
+		}, 20, loss},
+		2: {slot.Assignment{Topology: "b", Executors: []cluster.Executor{one}}, 11, records.Loss{}},
 	}
 	if got := v.claims("s"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

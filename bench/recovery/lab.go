@@ -21,6 +21,8 @@ type lab struct {
 	net   *network // nil for loopback
 	nodes map[string]*labNode
 	store *exec.Cmd
+	// upkeep has the nodes repair and throw away what they should.
+	upkeep bool
 }
 
 // labNode is a ring node, which may be down.
@@ -43,7 +45,7 @@ func newLab(ctx context.Context, s starter, dir string, loopback bool) (*lab, er
 		return nil, err
 	}
 	l := &lab{starter: s, dir: dir, nodes: make(map[string]*labNode)}
-	if err := os.Mkdir(filepath.Join(dir, "records"), 0o700); err != nil {
+	if err := os.Mkdir(l.recordsDir(), 0o700); err != nil {
 		return l, err
 	}
 	if !loopback {
@@ -51,6 +53,8 @@ func newLab(ctx context.Context, s starter, dir string, loopback bool) (*lab, er
 	}
 	return l, err
 }
+
+func (l *lab) recordsDir() string { return filepath.Join(l.dir, "records") }
 
 // close ends and removes everything.
 func (l *lab) close() {
@@ -89,7 +93,7 @@ func (l *lab) node(ctx context.Context, host, rack string) error {
 	n := l.nodes[host]
 	if n == nil {
 		n = &labNode{role: &nodeRole{
-			ID: host, Addr: l.addr(host, ringPort), Rack: rack, Dir: filepath.Join(l.dir, host), Records: filepath.Join(l.dir, "records"),
+			ID: host, Addr: l.addr(host, ringPort), Rack: rack, Dir: filepath.Join(l.dir, host), Records: l.recordsDir(), Upkeep: l.upkeep,
 		}}
 		l.nodes[host] = n
 	}
@@ -159,6 +163,9 @@ func (l *lab) join(ctx context.Context) error {
 // the hosts that are yet to come.
 func (l *lab) worker(ctx context.Context, host string, coming ...string) (*child, error) {
 	var nodes []string
+	if l.nodes[host] == nil && l.net != nil {
+		nodes = append(nodes, l.addr(host, ringPort)) // where its node would be
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
 		if addr := l.nodes[name].self.Addr; name == host {
 			nodes = append([]string{addr}, nodes...)

@@ -20,6 +20,7 @@ type nodeRole struct {
 	Rack    string `json:"rack,omitempty"`
 	Dir     string `json:"dir"`
 	Records string `json:"records"` // the folder of the commit records
+	Upkeep  bool   `json:"upkeep,omitempty"`
 }
 
 // workerRole is a worker: Nodes are ring nodes, that of its host first.

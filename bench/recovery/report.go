@@ -27,7 +27,7 @@ type Result struct {
 	Setup string   `json:"setup"`
 	MiB   int      `json:"mib"`
 	Mode  sr3.Mode `json:"mode"`
-	// Cold says that the worker had not measured any link yet, which is of
+	// Cold says that the worker was new and had not measured any link itself, which is of
 	// interest to auto.
 	Cold bool `json:"cold,omitempty"`
 	// Owners recovered at once, each on a host of its own; Killed holders were
@@ -56,6 +56,8 @@ type Result struct {
 	Stored  int64 `json:"stored"`
 	Replans int   `json:"replans,omitempty"`
 	Streams int   `json:"streams,omitempty"`
+	// Load is the machine's load average over the minute before.
+	Load float64 `json:"load,omitempty"`
 }
 
 // Loopback is a recovery over the loopback device, by nodes that are processes of

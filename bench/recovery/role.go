@@ -68,12 +68,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 
 // serveNode is a ring node.
 func serveNode(ctx context.Context, r nodeRole, requests <-chan request, say func(reply) error, log *slog.Logger) (err error) {
-	n, err := node.Start(ctx, node.Config{
-		ID: r.ID, Addr: r.Addr, Host: r.ID, Rack: r.Rack, Dir: r.Dir, Records: records{r.Records}, Log: log,
+	cfg := node.Config{ID: r.ID, Addr: r.Addr, Host: r.ID, Rack: r.Rack, Dir: r.Dir, Records: records{r.Records}, Log: log}
+	if !r.Upkeep {
 		// What is measured is recovery from the copies that were there, so nothing
 		// is repaired or thrown away meanwhile.
-		RepairDelay: forEver, Grace: forEver, UpkeepEvery: upkeepEvery,
-	})
+		cfg.RepairDelay, cfg.Grace, cfg.UpkeepEvery = forEver, forEver, upkeepEvery
+	}
+	n, err := node.Start(ctx, cfg)
 	if err != nil {
 		return errors.Join(err, say(reply{Error: err.Error()}))
 	}

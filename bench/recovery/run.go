@@ -139,6 +139,9 @@ func (t *trial) run(ctx context.Context) (results []Result, err error) {
 	if err := t.shape(ctx); err != nil {
 		return nil, err
 	}
+	if err := t.traffic(ctx); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(t.Owners) > 0:
 		return t.series(ctx, t.Owners, nil)
@@ -226,7 +229,7 @@ func result(a reply) Result {
 	return Result{
 		Date: today(), Taken: e.Mode, Reason: e.Reason, Seconds: (e.FetchMS + e.RebuildMS + e.ResumeMS) / ms,
 		Place: e.PlaceMS / ms, Fetch: e.FetchMS / ms, Rebuild: e.RebuildMS / ms, Resume: e.ResumeMS / ms, Predicted: e.PredictedMS / ms,
-		Bytes: e.Bytes, Wasted: e.Wasted, Replans: e.Replans, Streams: len(e.Sources),
+		Bytes: e.Bytes, Wasted: e.Wasted, Replans: e.Replans, Streams: len(e.Sources), Load: loadAverage(),
 	}
 }
 

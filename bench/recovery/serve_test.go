@@ -3,10 +3,13 @@ package recovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,7 +19,16 @@ import (
 	"github.com/stormring/stormring/sr3/ring"
 )
 
+// asRole in the environment makes the test's program a process of the lab.
+const asRole = "STORMRING_LAB_ROLE"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asRole) != "" {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, slog.New(slog.DiscardHandler)); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m,
 		// Of the nodes' stores: it ends up to a second after Close.
 		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))
@@ -136,5 +148,39 @@ func TestRecords(t *testing.T) {
 	}
 	if ids, err := r.Topologies(t.Context()); err != nil || len(ids) != 1 || ids[0] != "a" {
 		t.Fatalf("%v, %v", ids, err)
+	}
+}
+
+// TestRing: a ring for other benches takes what a worker saves, and leaves no process
+// and no folder behind.
+func TestRing(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(asRole, "1")
+	r, err := StartRing(t.Context(), RingOptions{Nodes: 2, Command: []string{self}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if pids := r.PIDs(); len(pids) != 2 || pids[0] == pids[1] {
+		t.Fatalf("processes %v, want two", pids)
+	}
+	w, _ := serve(t, "worker", role{Worker: &workerRole{Nodes: []string{r.Addr()}}})
+	w.must(t, request{Fill: &fillRequest{state: state{Task: 1, Bytes: 64 << 10, Seed: 1}, Version: 1, Share: 1, Replicas: 2, ShardKiB: 64}}, nil)
+	if record, err := r.Record(t.Context(), "lab-1"); err != nil || record.Committed != 1 {
+		t.Fatalf("%+v, %v; want version 1", record, err)
+	}
+	pids := r.PIDs()
+	r.Close()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d: %v, want it to be gone", pid, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Fatalf("%v, %v are left behind", left, err)
 	}
 }

@@ -117,7 +117,7 @@ func merging() []Setup {
 			Name: "gateways", Title: "three streams, two fast hosts a rack",
 			Text: "The receiver takes three streams at a time (topology.sr3.star.fanin and tree.fanin are 3). Of the four hosts in each of three racks two have " +
 				"200 Mbit/s up, the others 15. Star draws from three hosts at a time, slow ones among them; the heads of a tree's branches gather what the slow ones send." +
-				" With one fast host a rack, star won: a tree is cut by bytes, and a branch without a fast host is slow.",
+				" A tree whose heads are not the fast hosts takes twice as long.",
 			Cause: "the receiver takes few streams, and a fast head gathers those of several slow holders",
 			Nodes: 12, Link: Link{15, 200}, Receiver: even, Racks: 3, Gateway: even, Replicas: 1, ShardKiB: 1024, StarFanin: 3, TreeFanin: 3,
 			MiB: []int{32}, Full: []int{128},
@@ -138,7 +138,7 @@ func failing() []Setup {
 		{
 			Name: "killed", Title: "holders lost on the way, 200 Mbit/s",
 			Text: "When a third of the shards is there, so many holders are unplugged, first those that have sent most: they are silent from then on. " +
-				"A stream that is silent for three seconds (Params.Stall) is given up.",
+				"A stream that is silent for half a second is given up if others bring something meanwhile, else after a second; relays give up those behind them a little sooner.",
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3,
 			MiB: []int{64}, Killed: []int{0, 1, 2},
 		},

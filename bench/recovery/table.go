@@ -114,7 +114,9 @@ func page(r Report, plots []string) string {
 	b.WriteString("Each ring node is a process in a network namespace of its own, whose link is shaped with tbf;\nall of them share the cores of one machine. " +
 		"Times are seconds from the plan to the resumed task.\nThe floor is the state's bytes at rest divided by the rate of the narrowest link; " +
 		"headers of TCP/IP\nand Ethernet alone cost 4.6 % more. Every state that came back was compared with what was saved.\n\n" +
-		"*auto, new worker* is the first recovery of a worker that has measured no link; *auto* the one\nof a worker that has recovered over the same links before. Figures are medians; `all` in the JSON has\nthe single runs. States from 128 MiB on were measured once.\n\n")
+		"Before, a task on each host has saved 8 MiB over these links, and on each host that rebuilds one of 32 MiB has\ncome back: so nodes know their hosts' links, as those of a cluster at work do. *auto, new worker* is the first recovery\nof a worker process, which knows what nodes tell it; *auto* the one of a worker that has recovered over the same links\nbefore. Figures are medians; `all` in the JSON has the single runs. States from 128 MiB on were measured once.\n")
+	busy(&b, r)
+	b.WriteString("\n")
 	if len(r.Results) > 0 {
 		sizes(&b, r)
 		summary(&b, r)
@@ -130,6 +132,19 @@ func page(r Report, plots []string) string {
 		fmt.Fprintf(&b, "![%s](%s)\n\n", strings.TrimSuffix(name, ".svg"), name)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// busy says how much else ran on the machine, if that is known.
+func busy(b *strings.Builder, r Report) {
+	var loads []float64
+	for _, x := range r.Results {
+		if x.Load > 0 {
+			loads = append(loads, x.Load)
+		}
+	}
+	if len(loads) > 0 {
+		fmt.Fprintf(b, "Load averages meanwhile were from %.0f to %.0f; above %d, figures are those of a busy machine.\n", slices.Min(loads), slices.Max(loads), r.Machine.Cores)
+	}
 }
 
 // dates is when the results were measured.

@@ -82,6 +82,7 @@ var house = []room{
 	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2 github.com/klauspost/compress/zstd"},
 	{path: "sr3/recovery", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/protocol", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2"},
+	{path: "sr3/evidence", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/upkeep", kind: pure, just: "sr3/...", by: ring},
 
 	// 2: adapters. Each knows one part of the world.

@@ -6,7 +6,7 @@
 //	handler.go    Serve
 //	ports.go      what it needs of nimbus and of the blob store
 //	refuse.go     which error becomes which exception, and who may see its text
-//	submit.go, topologies.go, pages.go, blobs.go, supervisors.go   the methods
+//	submit.go, topologies.go, pages.go, blobs.go, supervisors.go, ring.go   the methods
 //
 // A newcomer starts at [Serve] and reads refuse.go next.
 package handler
@@ -49,6 +49,7 @@ func Serve(ctx context.Context, cfg Config) error {
 	h := newHandler(cfg)
 	processor := gen.NewStormringProcessor(h)
 	assignment.AddNimbus(processor, h)
+	addRing(processor, h)
 	return thrift.Serve(ctx, thrift.ServerConfig{
 		Listener:  cfg.Listener,
 		Processor: processor,

@@ -209,6 +209,9 @@ func (f *fake) LogConfig(_ context.Context, id cluster.TopologyID) (cluster.LogC
 	return cluster.LogConfig{"ROOT": {Action: cluster.LogLevelUpdate, Target: "DEBUG"}}, f.note("LogConfig", id)
 }
 func (f *fake) NimbusConf() (string, error) { return `{"n":1}`, f.note("NimbusConf") }
+func (f *fake) RingNodes(context.Context) (map[cluster.SupervisorID]string, error) {
+	return map[cluster.SupervisorID]string{"s1": "h1:6629", "s2": "h1:7000"}, f.note("RingNodes")
+}
 func (f *fake) Standings(context.Context) (map[cluster.SupervisorID]cluster.Standing, error) {
 	return map[cluster.SupervisorID]cluster.Standing{"s1": cluster.Cordoned, "s2": cluster.Drained}, f.note("Standings")
 }

@@ -68,6 +68,7 @@ type Overseer interface {
 	Report(ctx context.Context, report cluster.SupervisorReport) error
 	SetStanding(ctx context.Context, id cluster.SupervisorID, s cluster.Standing) error
 	Standings(ctx context.Context) (map[cluster.SupervisorID]cluster.Standing, error)
+	RingNodes(ctx context.Context) (map[cluster.SupervisorID]string, error)
 }
 
 // BlobWatcher is told of blobs that clients change.

@@ -87,6 +87,7 @@ func TestClientsCallsReachNimbus(t *testing.T) {
 		{"standing by host", func() (any, error) { return action(c.SetStanding(ctx, "h1", cluster.Cordoned)) },
 			"ClusterSummary\nSetStanding s1 cordoned\nSetStanding s2 cordoned", ""},
 		{"standing of another", func() (any, error) { return action(c.SetStanding(ctx, "gone", cluster.Open)) }, "ClusterSummary\nSetStanding gone open", ""},
+		{"ring nodes", func() (any, error) { return c.RingNodes(ctx) }, "RingNodes", "map[s1:h1:6629 s2:h1:7000]"},
 		{"standings", func() (any, error) { return c.Standings(ctx) }, "Standings", "map[s1:cordoned s2:drained]"},
 	} {
 		got, err := x.call()

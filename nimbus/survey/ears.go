@@ -172,6 +172,24 @@ func (e *Ears) Silent(now int64, id cluster.TopologyID, p cluster.Placement) boo
 	return now-b.at > e.t.Task
 }
 
+// Last is when a placed executor was last heard of, as far as this leader can tell: if
+// its supervisor is lost, when that was.
+func (e *Ears) Last(id cluster.TopologyID, p cluster.Placement) int64 {
+	h := e.sups[p.Slot.Supervisor]
+	if h == nil {
+		return e.start
+	}
+	b, ok := h.beats[beatKey{id, p.Slot.Port, p.Executor}]
+	switch {
+	case h.lost:
+		return max(h.at, h.reportAt, e.start)
+	case !ok || b.at < p.StartSecs:
+		return max(p.StartSecs, e.start)
+	default:
+		return b.at
+	}
+}
+
 // NextLoss is when, at the earliest after now, something that lives may be
 // given up; false if there is nothing.
 func (e *Ears) NextLoss(now int64) (int64, bool) {

@@ -233,3 +233,34 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("record %+v", r)
 	}
 }
+
+// TestLast: when an executor was heard of last, at the time of the look.
+func TestLast(t *testing.T) {
+	e := survey.NewEars(timeouts, 100)
+	p := cluster.Placement{Executor: cluster.Executor{First: 1, Last: 1}, Slot: cluster.Slot{Supervisor: "a", Port: 1}, StartSecs: 105}
+	named := map[cluster.SupervisorID]cluster.SupervisorRecord{"a": {}}
+	report := func(now, stamp int64) {
+		e.Hear(now, cluster.SupervisorReport{Supervisor: "a", Workers: []cluster.WorkerReport{
+			{Topology: "t", Port: 1, TimeSecs: stamp, Executors: []cluster.ExecutorReport{{Executor: p.Executor}}},
+		}})
+	}
+	for _, c := range []struct {
+		what string
+		do   func()
+		want int64
+	}{
+		{"nothing was ever heard", func() {}, 100},
+		{"its supervisor lives", func() { e.Look(101, signs(1, "a"), named) }, 105},
+		{"it was heard of", func() { report(110, 7) }, 110},
+		{"it says the same again", func() { report(115, 7) }, 110},
+		{"it says something new", func() { report(120, 8) }, 120},
+		{"its supervisor is silent", func() { e.Look(150, nil, named) }, 120},
+		{"its supervisor is heard of without it", func() { e.Hear(155, cluster.SupervisorReport{Supervisor: "a"}) }, 120},
+		{"its supervisor is lost", func() { e.Look(216, nil, named) }, 155},
+	} {
+		c.do()
+		if got := e.Last("t", p); got != c.want {
+			t.Errorf("%s: last at %d, want %d", c.what, got, c.want)
+		}
+	}
+}

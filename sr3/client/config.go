@@ -88,6 +88,9 @@ type TaskOptions struct {
 	// Noticed is when it became known that the task had to be placed anew, for
 	// reports; zero if nobody knows.
 	Noticed time.Time
+	// Detect is how long the task was lost by then; 0 if that is not known, or if it
+	// was not lost.
+	Detect time.Duration
 	// OnDemand lets the task go on as soon as the manifest is known.
 	OnDemand bool
 	// SaveTimeout is when a save fails. Default: 30 seconds.

@@ -15,7 +15,9 @@
 //   - fetch.go: the tracker of the recovery, executed; inflow.go: one stream of it,
 //     whose bytes land where they stay; install.go: parts to shards of a table;
 //     hurry.go: a shard that the task waits for goes before all else.
-//   - view.go: who is on the ring, asked every second.
+//   - view.go: who is on the ring, asked every second; rates.go: what this worker has
+//     measured of links. Package evidence makes of that and of what nodes say the
+//     input of a plan.
 //
 // # Goroutines
 //

@@ -26,7 +26,6 @@ type fetch struct {
 	tracker *recovery.Tracker
 	survey  *survey
 	self    recovery.NodeID
-	stall   time.Duration
 	events  chan happened
 	cores   chan struct{} // held by those who install
 	wg      sync.WaitGroup
@@ -98,6 +97,10 @@ func (f *fetch) plan() error {
 	f.wg.Go(func() { status <- f.ownStatus(p) })
 	f.survey.ask(f.ctx)
 	in := f.survey.input(<-status)
+	if f.t.o.OnDemand {
+		in.Params.Hold = holdFor
+	}
+	f.t.c.cfg.Log.Debug("what is known of hosts and links", "receiver", in.Receiver, "nodes", in.Nodes)
 	f.self = in.Receiver.ID
 	plan, err := recovery.Make(in)
 	if err != nil {
@@ -105,10 +108,6 @@ func (f *fetch) plan() error {
 	}
 	if f.tracker, err = recovery.NewTracker(in, plan); err != nil {
 		return err
-	}
-	f.stall = in.Params.Stall
-	if f.stall <= 0 {
-		f.stall = recovery.DefaultParams().Stall
 	}
 	f.l.entry.planned(plan)
 	f.t.c.cfg.Log.Info("recovery planned", "owner", plan.Owner, "version", int64(plan.Version), "mode", string(plan.Mode),
@@ -173,11 +172,16 @@ func (f *fetch) meet(p *picture) {
 func (f *fetch) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	quiet := f.l.quiet
 	for !f.over {
 		select {
 		case h := <-f.events:
 			f.handle(h)
+		case <-quiet:
+			quiet = nil
+			f.handle(happened{Event: recovery.Proceed{}})
 		case <-timer.C:
+			f.catchUp() // who was heard meanwhile was not silent
 			f.handle(happened{Event: recovery.Tick{}})
 		case <-f.l.wants:
 			f.wants()
@@ -192,12 +196,19 @@ func (f *fetch) run() {
 	}
 }
 
+// catchUp handles what has happened until now.
+func (f *fetch) catchUp() {
+	for n := len(f.events); n > 0 && !f.over; n-- {
+		f.handle(<-f.events)
+	}
+}
+
 // wants tells the tracker what the task waits for, and the operator's word.
 func (f *fetch) wants() {
 	wanted, empty := f.l.taken()
 	for _, r := range wanted {
 		if i := slices.IndexFunc(f.m.Shards, func(chain []shard.Ref) bool { return chain[0].Range == r }); i >= 0 {
-			f.hurry.begin(i, f.stall/2)
+			f.hurry.begin(i)
 			f.handle(happened{Event: recovery.Wanted{Shard: i}})
 		}
 	}
@@ -285,7 +296,10 @@ func (f *fetch) say() {
 // open starts a stream. What was there of a part that it goes on with stays where
 // it is, unless the stream before may be writing there just now.
 func (f *fetch) open(c recovery.Open) {
-	in := &inflow{f: f, id: c.Stream, flow: c.Flow, orders: c.Orders, targets: make(map[partID]*target, len(c.Orders))}
+	in := &inflow{
+		f: f, id: c.Stream, flow: c.Flow, orders: c.Orders, urgent: c.Urgent, stall: c.Stall,
+		targets: make(map[partID]*target, len(c.Orders)),
+	}
 	in.ctx, in.cancel = context.WithCancel(f.ctx)
 	f.lands.Lock()
 	for _, o := range c.Orders {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/stormring/stormring/sr3/recovery"
 )
 
 // hurry lets everything else of a recovery wait while the task waits for a shard,
@@ -17,12 +19,8 @@ type hurry struct {
 	over   chan struct{} // closed when no shard is waited for
 }
 
-// hurryFor is the longest time that a wanted shard holds up others; it must be well
-// below the time after which a silent stream is given up.
-const hurryFor = 250 * time.Millisecond
-
 // begin says that the task waits for a shard.
-func (h *hurry) begin(shard int, atMost time.Duration) {
+func (h *hurry) begin(shard int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.there[shard] {
@@ -32,7 +30,7 @@ func (h *hurry) begin(shard int, atMost time.Duration) {
 		h.shards, h.over = make(map[int]bool), make(chan struct{})
 	}
 	h.shards[shard] = true
-	h.until = time.Now().Add(min(hurryFor, atMost))
+	h.until = time.Now().Add(recovery.AsideFor)
 }
 
 // end says that a shard is there.

@@ -20,6 +20,8 @@ type inflow struct {
 	id      recovery.StreamID
 	flow    *recovery.Flow
 	orders  []recovery.Order
+	urgent  bool
+	stall   time.Duration
 	ctx     context.Context //nolint:containedctx // ends with the stream
 	cancel  context.CancelFunc
 	targets map[partID]*target
@@ -65,7 +67,7 @@ func (in *inflow) receive() error {
 	}
 	header := protocol.Encode(protocol.FetchHeader{
 		Owner: f.t.o.Owner, Version: f.m.Version, Flow: in.flow, Orders: in.orders,
-		Addrs: addrs, StallMillis: f.stall.Milliseconds(),
+		Addrs: addrs, StallMillis: in.stall.Milliseconds(), Urgent: in.urgent,
 	})
 	head, rest := protocol.SplitHeader(header)
 	stream, err := f.t.c.end.Open(in.ctx, addrs[in.flow.Node], protocol.FetchShards, head)

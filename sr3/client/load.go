@@ -19,6 +19,9 @@ type loading struct {
 	ctx     context.Context //nolint:containedctx // of the load, which outlives the call
 	cancel  context.CancelCauseFunc
 	entry   *recoveryNote
+	// quiet is closed when an on-demand task has had time to ask for something; nil
+	// without on-demand.
+	quiet chan struct{}
 
 	// What follows is of the task's goroutine.
 
@@ -138,15 +141,21 @@ func (l *loading) run() {
 	}
 	t.install(func() { l.adopt(table, m) })
 	if t.o.OnDemand {
+		l.quiet = make(chan struct{})
 		t.wg.Go(func() {
-			l.await(fenced)
+			l.await(fenced, demandGrace)
 			t.call(l.begun)
+			select {
+			case <-time.After(askGrace):
+			case <-l.ctx.Done():
+			}
+			close(l.quiet)
 		})
 	}
 	if m != nil && len(m.Shards) > 0 && !l.fetch(table, m) {
 		return
 	}
-	l.await(fenced)
+	l.await(fenced, fenceGrace)
 	t.call(l.complete)
 }
 
@@ -285,10 +294,19 @@ func (l *loading) taken() (wanted []shard.Range, empty bool) {
 // take as long as finding that out.
 const fenceGrace = 200 * time.Millisecond
 
-func (l *loading) await(fenced <-chan struct{}) {
+// In a load on demand, where a tuple waits, less is waited for; and all that nobody
+// asked for waits until the task could ask: askGrace after it may run, and at most
+// holdFor. So the first shard has links and processors for itself.
+const (
+	demandGrace = 60 * time.Millisecond
+	askGrace    = 50 * time.Millisecond
+	holdFor     = 250 * time.Millisecond
+)
+
+func (l *loading) await(fenced <-chan struct{}, grace time.Duration) {
 	select {
 	case <-fenced:
-	case <-time.After(fenceGrace):
+	case <-time.After(grace):
 	case <-l.ctx.Done():
 	}
 }

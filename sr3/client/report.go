@@ -153,6 +153,7 @@ func (e *recoveryNote) planned(p *recovery.Plan) {
 	from := e.began
 	if e.first && !e.n.t.o.Noticed.IsZero() {
 		from = e.n.t.o.Noticed // the worker had to be started first
+		e.entry.DetectMS = millis(e.n.t.o.Detect)
 	}
 	e.entry.PlaceMS = millis(e.fetch.Sub(from))
 	e.entry.Mode, e.entry.Reason, e.entry.PredictedMS, e.entry.Shards = p.Mode, p.Reason, p.Predicted.TotalMS, p.Shards
@@ -186,7 +187,7 @@ func (e *recoveryNote) progress(r recovery.Report, over bool) {
 	e.n.mu.Lock()
 	defer e.n.mu.Unlock()
 	now := time.Now()
-	r.PlaceMS = e.entry.PlaceMS
+	r.DetectMS, r.PlaceMS = e.entry.DetectMS, e.entry.PlaceMS
 	if !e.last.IsZero() {
 		r.FetchMS = millis(e.last.Sub(e.fetch))
 	}
@@ -239,6 +240,7 @@ func (c *Client) report(ctx context.Context) {
 		c.mu.Unlock()
 		for _, t := range tasks {
 			if r, changed := t.notes.take(true); changed {
+				r.Link = c.link()
 				c.putReport(ctx, t, r)
 			}
 		}

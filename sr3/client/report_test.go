@@ -52,6 +52,22 @@ func TestReportsReachTheNodeOfTheHost(t *testing.T) {
 	}
 }
 
+// TestOutageIsReported: what is known of what came before the worker.
+func TestOutageIsReported(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1)
+	c := r.client("n0")
+	w := r.worker(c, nil)
+	v := w.written(10)
+	w.Close()
+	h := r.heir(w, c, func(o *TaskOptions) { o.Noticed, o.Detect = time.Now().Add(-2*time.Second), 61500*time.Microsecond })
+	h.mustLoad(v)
+	got := h.Report().Recoveries
+	if len(got) != 1 || got[0].DetectMS != 61.5 || got[0].PlaceMS < 2000 {
+		t.Errorf("reported %+v", got)
+	}
+}
+
 func TestFailedSaveIsReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stormring/stormring/sr3/evidence"
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/ring"
@@ -136,78 +137,46 @@ func (s *survey) covered() bool {
 	return true
 }
 
-// pieces are the shards with their holders: who says so, and for objects that
-// nobody says to have, whom the manifest names, unless that node said otherwise.
+// pieces are the shards with their holders: who says so, and with hints, for objects
+// that nobody says to have, whom the manifest names, unless that node said otherwise.
 // It is called with mu held.
 func (s *survey) pieces(hints bool) []recovery.Piece {
-	pieces := make([]recovery.Piece, len(s.m.Shards))
-	for i, chain := range s.m.Shards {
-		pieces[i] = recovery.Piece{Shard: i, Bytes: foldedSize(chain), Chain: make([]recovery.Object, len(chain))}
-		for j := range chain {
-			pieces[i].Chain[j].Bytes = chain[j].Stored
-		}
-	}
-	for id, a := range s.answered {
-		for _, span := range a.Spans {
-			if span.Shard < 0 || span.Shard >= len(pieces) || span.First < 0 {
-				continue
-			}
-			chain := pieces[span.Shard].Chain
-			for j := span.First; j < min(span.Until, len(chain)); j++ {
-				chain[j].Holders = append(chain[j].Holders, id)
-			}
-		}
-	}
 	if !hints {
-		return pieces
+		return evidence.Pieces(s.m, s.answered, nil)
 	}
-	for i, chain := range s.m.Shards {
-		for j := range chain {
-			if o := &pieces[i].Chain[j]; len(o.Holders) == 0 {
-				o.Holders = slices.DeleteFunc(slices.Clone(chain[j].Holders), func(id shard.NodeID) bool {
-					_, said := s.answered[id]
-					_, living := s.picture.nodes[id]
-					return said || !living
-				})
-			}
-		}
-	}
-	return pieces
+	return evidence.Pieces(s.m, s.answered, func(id shard.NodeID) bool {
+		_, said := s.answered[id]
+		_, living := s.picture.nodes[id]
+		return !said && living
+	})
 }
 
-// foldedSize guesses what a chain has at rest once it is folded.
-func foldedSize(chain []shard.Ref) int64 {
-	size := chain[0].Stored
-	for _, ref := range chain[1:] {
-		size = max(size, ref.Stored)
-	}
-	return size
-}
-
-// input is what the plan is made of.
+// input is what the plan is made of; status is the word of this host's node, or nil.
 func (s *survey) input(status *protocol.NodeStatus) recovery.Input {
 	t := s.t
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := recovery.Input{
-		Owner: t.o.Owner.String(), Version: s.m.Version, Mode: t.o.Mode, Params: t.o.Params,
-		Pieces: s.pieces(true),
+		Owner: t.o.Owner.String(), Version: s.m.Version, Mode: t.o.Mode, Params: t.o.Params, Pieces: s.pieces(true),
 	}
-	rates := newRates(t.c.end.Peers(), status)
-	in.Receiver.ID = s.picture.self
-	if in.Receiver.ID == "" {
-		in.Receiver.ID = "(a worker without a node)"
+	sight := evidence.Sight{
+		Self: s.picture.self, Own: t.c.link(), Peers: t.c.peers(),
+		Links: make(map[shard.NodeID]protocol.Link), Streams: make(map[shard.NodeID]int),
 	}
-	in.Receiver.Down = rates.down
-	in.Receiver.Site = s.picture.nodes[s.picture.self].Rack
-	for id := range s.answered {
+	if sight.Self == "" {
+		sight.Self = "(a worker without a node)"
+	}
+	for id, a := range s.answered {
 		s.told[id] = true
+		sight.Links[id], sight.Streams[id] = a.Link, a.Streams
+	}
+	if status != nil {
+		sight.Peers = append(sight.Peers, status.Peers...)
+		sight.Links[s.picture.self] = status.Link.Best(sight.Links[s.picture.self])
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.picture.nodes)) {
-		n := s.picture.nodes[id]
-		in.Nodes = append(in.Nodes, recovery.Node{
-			ID: id, Site: n.Rack, Up: rates.up[n.Addr], RTT: rates.rtt[n.Addr], Streams: s.answered[id].Streams,
-		})
+		sight.Nodes = append(sight.Nodes, s.picture.nodes[id])
 	}
+	sight.Fill(&in)
 	return in
 }

@@ -14,7 +14,8 @@
 //   - commits.go: what is committed, as far as heard;
 //   - upkeep.go, mend.go: what package upkeep decides is done, again and again;
 //   - talk.go: what this node asks others;
-//   - status.go: the node's account of itself.
+//   - status.go: the node's account of itself; rates.go: what it knows of its host's
+//     link and processors, with what workers told.
 //
 // Decisions are those of pure packages: ring, upkeep, recovery. Durable things go
 // through store, everything on the wire through transport and protocol.

@@ -107,6 +107,9 @@ type serving struct {
 	// of one is needed.
 	children []*child
 
+	group   *errgroup.Group // all that runs for the stream
+	joining chan struct{}   // held by the joins that run
+
 	mu sync.Mutex // guards the joins
 }
 
@@ -118,6 +121,9 @@ func (n *Node) serveShards(ctx context.Context, s *transport.Stream, head []byte
 	if err := t.begin(ctx, s, head); err != nil {
 		return err
 	}
+	if t.header.Urgent {
+		s.Hurry()
+	}
 	release := n.store.Hold(t.needs()...)
 	defer release()
 
@@ -128,6 +134,7 @@ func (n *Node) serveShards(ctx context.Context, s *transport.Stream, head []byte
 		t.listen(ctx, s, cancel)
 	}()
 	g, work := errgroup.WithContext(ctx)
+	t.group, t.joining = g, make(chan struct{}, joinsAtOnce)
 	g.Go(func() error { return t.sendOwn(work) })
 	for _, c := range t.children {
 		g.Go(func() error { return c.run(work) })

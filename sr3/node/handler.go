@@ -228,7 +228,7 @@ func (n *Node) have(ctx context.Context, q protocol.VersionRequest) (protocol.Ha
 		return protocol.HaveAnswer{}, err
 	}
 	var folded map[shard.ObjectID]shard.Ref
-	a := protocol.HaveAnswer{Spans: []protocol.Span{}}
+	a := protocol.HaveAnswer{Spans: []protocol.Span{}, Streams: int(n.recoveries.Load()), Link: n.word()}
 	for i, chain := range m.Shards {
 		whole := true
 		for first := 0; first < len(chain); {

@@ -46,13 +46,28 @@ func (t *serving) deliver(ctx context.Context, r *route, p recovery.Part, bytes 
 	if parts == nil {
 		return nil
 	}
-	defer t.fail(r) // which frees the memory
-	folded, err := t.node.joinParts(ctx, parts)
-	if err != nil {
-		return fmt.Errorf("join part %v of %v: %w", spanOf(r.order.Part), t.header.Owner, err)
+	// Beside what passes, so that the link is busy meanwhile; but what comes waits
+	// if joining does not keep up.
+	select {
+	case t.joining <- struct{}{}:
+	case <-ctx.Done():
+		t.fail(r)
+		return ctx.Err()
 	}
-	return t.out.part(ctx, r.order, folded, sumOf(folded))
+	t.group.Go(func() error {
+		defer func() { <-t.joining }()
+		defer t.fail(r) // which frees the memory
+		folded, err := t.node.joinParts(ctx, parts)
+		if err != nil {
+			return fmt.Errorf("join part %v of %v: %w", spanOf(r.order.Part), t.header.Owner, err)
+		}
+		return t.out.part(ctx, r.order, folded, sumOf(folded), nil)
+	})
+	return nil
 }
+
+// joinsAtOnce is how many parts of one stream are joined or sent at a time.
+const joinsAtOnce = 2
 
 // reserve gets memory for a part that others wait for.
 func (t *serving) reserve(ctx context.Context, weight int64) error {

@@ -76,6 +76,11 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	}
 	release := n.store.Hold(chain...)
 	defer release()
+	// One at a time, and before memory is asked for, since recoveries need that.
+	if err := n.mending.Acquire(ctx, 1); err != nil {
+		return shard.Ref{}, err
+	}
+	defer n.mending.Release(1)
 	bytes := int64(0)
 	for i := range chain {
 		if chain[i].Stored < 0 || chain[i].Size < 0 {
@@ -98,7 +103,9 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 			return shard.Ref{}, fmt.Errorf("fold: %w", err)
 		}
 	}
-	folded, err := n.joinParts(ctx, raw)
+	var folded []byte
+	var err error
+	aside(func() { folded, err = protocol.JoinParts(n.codec, raw) })
 	if err != nil {
 		return shard.Ref{}, fmt.Errorf("fold of %v: %w", foldOf(chain), err)
 	}

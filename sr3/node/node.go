@@ -41,7 +41,9 @@ type Node struct {
 	upkeep    upkeeper
 
 	reading, writing *semaphore.Weighted // bytes
-	folding          *semaphore.Weighted // folds at once
+	folding          *semaphore.Weighted // folds at once, of recoveries
+	mending          *semaphore.Weighted // folds at once, of long chains
+	folds            foldRate
 	recoveries       atomic.Int64
 	repaired         atomic.Int64
 	damaged          atomic.Int64
@@ -61,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, id: shard.NodeID(cfg.ID), log: cfg.Log.With("ring", cfg.ID),
 		reading: semaphore.NewWeighted(cfg.ReadBudget), writing: semaphore.NewWeighted(cfg.ReadBudget),
-		folding: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		folding: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), mending: semaphore.NewWeighted(1),
 	}
 	n.cfg.Log = n.log
 	if err := n.open(); err != nil {

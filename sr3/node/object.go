@@ -27,7 +27,7 @@ func (n *Node) serveObject(ctx context.Context, s *transport.Stream, header []by
 	if err != nil {
 		return err
 	}
-	return newOutlet(s).part(ctx, recovery.Order{}, b, ref.Checksum)
+	return newOutlet(s).part(ctx, recovery.Order{}, b, ref.Checksum, nil)
 }
 
 // fetchObject gets an object from another node; the bytes are verified.

@@ -32,10 +32,11 @@ type outlet struct {
 
 	state   sync.Mutex
 	skipped map[span]bool
+	passed  chan struct{} // told when something was passed on
 }
 
 func newOutlet(s *transport.Stream) *outlet {
-	return &outlet{stream: s, skipped: make(map[span]bool)}
+	return &outlet{stream: s, skipped: make(map[span]bool), passed: make(chan struct{}, 1)}
 }
 
 // skip notes that a part is not wanted any more.
@@ -72,12 +73,18 @@ func (o *outlet) pass(ctx context.Context, f protocol.Frame, body []byte) error 
 	if o.skips(spanOf(f.Part)) {
 		return nil
 	}
-	return o.frame(ctx, f, body)
+	err := o.frame(ctx, f, body)
+	select {
+	case o.passed <- struct{}{}:
+	default:
+	}
+	return err
 }
 
-// part sends a whole part in chunks. It goes on at offset if the receiver has the
-// same content up to there, and stops when the part is skipped.
-func (o *outlet) part(ctx context.Context, order recovery.Order, bytes []byte, sum uint64) error {
+// part sends a whole part in chunks, before each of which it calls giveWay, if there
+// is one. It goes on at offset if the receiver has the same content up to there, and
+// stops when the part is skipped.
+func (o *outlet) part(ctx context.Context, order recovery.Order, bytes []byte, sum uint64, giveWay func(context.Context)) error {
 	content := recovery.Content{Sum: sum, Size: int64(len(bytes))}
 	at := int64(0)
 	if order.Content == content {
@@ -85,6 +92,9 @@ func (o *outlet) part(ctx context.Context, order recovery.Order, bytes []byte, s
 	}
 	key := spanOf(order.Part)
 	for first := true; first || at < content.Size; first = false {
+		if giveWay != nil {
+			giveWay(ctx)
+		}
 		if o.skips(key) {
 			return nil
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
@@ -28,11 +30,11 @@ type loaded struct {
 // sendOwn reads the node's own parts in the order of the orders and sends them, or
 // gives them to be joined. Reading and sending overlap.
 func (t *serving) sendOwn(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	reading, cancel := context.WithCancel(ctx) // joins go on when all is read
 	parts := make(chan loaded, ahead)
 	go func() {
 		defer close(parts)
-		t.readOwn(ctx, parts)
+		t.readOwn(reading, parts)
 	}()
 	var err error
 	for l := range parts {
@@ -61,7 +63,26 @@ func (t *serving) sendLoaded(ctx context.Context, l *loaded) error {
 		l.weight = 0
 		return t.deliver(ctx, l.route, l.part, l.bytes, w)
 	default:
-		return t.out.part(ctx, l.route.order, l.bytes, l.sum)
+		return t.out.part(ctx, l.route.order, l.bytes, l.sum, t.giveWay)
+	}
+}
+
+// ownWait is how long the node's own bytes wait for what comes from behind, if
+// nothing of it is passed on meanwhile.
+const ownWait = 50 * time.Millisecond
+
+// giveWay lets what has come from behind go first. So parts arrive one after the
+// other, those from far behind first, and are joined and installed on the way;
+// shared evenly, all would be complete only at the end.
+func (t *serving) giveWay(ctx context.Context) {
+	for slices.ContainsFunc(t.children, (*child).waiting) {
+		select {
+		case <-t.out.passed:
+		case <-time.After(ownWait):
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -163,5 +184,13 @@ func (n *Node) joinParts(ctx context.Context, parts [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	defer n.folding.Release(1)
-	return protocol.JoinParts(n.codec, parts)
+	began, bytes := time.Now(), int64(0)
+	for _, p := range parts {
+		bytes += int64(len(p))
+	}
+	joined, err := protocol.JoinParts(n.codec, parts)
+	if err == nil {
+		n.folds.learn(bytes, time.Since(began))
+	}
+	return joined, err
 }

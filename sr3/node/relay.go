@@ -51,7 +51,7 @@ func (t *serving) makeChildren() []*child {
 			c := byFlow[b.from]
 			if c == nil {
 				flow := t.header.Flow.From[b.from]
-				c = &child{t: t, flow: flow, stall: t.stallOf(flow), due: make(map[span]*coming)}
+				c = &child{t: t, flow: flow, stall: t.stallOf(), due: make(map[span]*coming)}
 				byFlow[b.from] = c
 			}
 			o := recovery.Order{Part: b.part}
@@ -65,20 +65,10 @@ func (t *serving) makeChildren() []*child {
 	return byFlow
 }
 
-// height is how many nodes are behind a flow's node, along the longest way.
-func height(f *recovery.Flow) int {
-	h := 0
-	for _, from := range f.From {
-		h = max(h, 1+height(from))
-	}
-	return h
-}
-
-// stallOf is how long the node of a flow may be silent: the shorter, the less is
-// behind it, so that it is its neighbour who misses it first.
-func (t *serving) stallOf(f *recovery.Flow) time.Duration {
-	h := float64(height(f))
-	return time.Duration(float64(t.stall()) * (h + 1) / (h + 2))
+// stallOf is how long the node of a flow may be silent: less than the receiver of
+// this stream bears, so that it is the neighbour of a node who misses it first.
+func (t *serving) stallOf() time.Duration {
+	return max(t.stall()-recovery.HopStall, t.stall()/2)
 }
 
 // run passes on what the child sends, in the order in which it comes: the receiver
@@ -130,6 +120,15 @@ func (c *child) opened() *transport.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stream
+}
+
+// waiting tells whether something has come that was not passed on yet.
+func (c *child) waiting() bool {
+	if c == nil {
+		return false
+	}
+	s := c.opened()
+	return s != nil && s.Waiting()
 }
 
 func (c *child) open(ctx context.Context) error {

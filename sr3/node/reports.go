@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/shard"
@@ -18,6 +19,14 @@ const maxReports = 4096
 type reports struct {
 	mu   sync.Mutex
 	last map[shard.Owner]protocol.TaskReport
+	told toldLinks
+}
+
+// link is the best that workers told lately of this host's link.
+func (r *reports) link(now time.Time) protocol.Link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told.best(now)
 }
 
 func (r *reports) put(_ context.Context, q protocol.TaskReport) (nothing, error) {
@@ -33,6 +42,7 @@ func (r *reports) put(_ context.Context, q protocol.TaskReport) (nothing, error)
 		return nothing{}, nil // a late one
 	}
 	r.last[q.Owner] = q
+	r.told.hear(time.UnixMilli(q.AtMillis), q.Link)
 	if len(r.last) > maxReports {
 		oldest := q
 		for _, x := range r.last {

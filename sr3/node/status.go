@@ -22,7 +22,7 @@ func (n *Node) Status() protocol.NodeStatus {
 		Repaired:        n.repaired.Load(), Damaged: n.damaged.Load(),
 		Recoveries: int(n.recoveries.Load()),
 		Trouble:    cmp.Or(usage.Full, usage.Readonly),
-		Dropped:    n.circle.dropped.Load(),
+		Dropped:    n.circle.dropped.Load(), Link: n.word(),
 	}
 	var e ring.Explanation
 	err := n.circle.do(context.Background(), func(m *ring.Machine, _ time.Duration) ring.Out {
@@ -60,6 +60,7 @@ func (n *Node) Status() protocol.NodeStatus {
 	for _, peer := range n.end.Peers() {
 		s.Peers = append(s.Peers, protocol.PeerStatus{
 			Addr: peer.Addr, RTTMS: ms(peer.RTT), SendRate: peer.SendRate, ReceiveRate: peer.RecvRate,
+			ReceiveBest: peer.RecvBest, ReceiveTotal: peer.RecvTotal,
 		})
 	}
 	return s

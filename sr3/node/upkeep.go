@@ -28,11 +28,15 @@ type upkeeper struct {
 	keeper  *upkeep.Keeper
 	noted   time.Duration // when something that failed was last logged
 	greeted map[shard.NodeID]bool
+	// partial is since when this node has not known the whole ring, -1 if it does;
+	// warned, that this was said.
+	partial time.Duration
+	warned  bool
 }
 
 func (u *upkeeper) init(n *Node) error {
 	u.node, u.woken, u.pace = n, make(chan struct{}, 1), newPace(n.cfg.RepairRate)
-	u.greeted = make(map[shard.NodeID]bool)
+	u.greeted, u.partial = make(map[shard.NodeID]bool), -1
 	c := upkeep.Default()
 	every := n.cfg.UpkeepEvery
 	c.Grace, c.RepairDelay = n.cfg.Grace, n.cfg.RepairDelay
@@ -123,7 +127,27 @@ func (u *upkeeper) decide() []upkeep.Action {
 	now := u.node.circle.clock().Milliseconds()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.warn(p)
 	return u.keeper.Decide(now, inv, upkeep.Ring{View: p.view, Complete: p.complete}, u.node.commits.committed)
+}
+
+// partialFor is how many looks a node may not know the whole ring before that is said.
+const partialFor = 60
+
+// warn says once that copies are not made anew, since nobody can tell where they
+// belong. mu is held.
+func (u *upkeeper) warn(p *picture) {
+	now := u.node.circle.clock()
+	switch {
+	case p.complete || !p.joined:
+		u.partial = -1
+	case u.partial < 0:
+		u.partial = now
+	case now-u.partial > partialFor*u.node.cfg.UpkeepEvery && !u.warned:
+		u.warned = true
+		u.node.cfg.Log.Error("this node does not know the whole ring, so that lost copies of state are not made anew; make several clusters if there are more nodes than the limit",
+			"known", p.view.Len(), "limit", u.node.cfg.Ring.FullView)
+	}
 }
 
 // inventory is what the disk has.

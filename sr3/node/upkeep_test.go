@@ -2,12 +2,16 @@ package node
 
 import (
 	"bytes"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/ring"
@@ -66,6 +70,52 @@ func (r *rig) healthy(m *shard.Manifest) {
 		}
 		return true
 	})
+}
+
+// said is a log that many may write to.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) count(text string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Count(s.text.String(), text)
+}
+
+// A ring of more nodes than one can know is not repaired, which each node says once.
+func TestTooLargeARingIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	logs := map[string]*said{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		logs[name] = &said{}
+		r.start(name, func(c *Config) {
+			c.Ring.FullView, c.UpkeepEvery = 2, 10*time.Millisecond
+			c.Log = slog.New(slog.NewTextHandler(logs[name], nil))
+		})
+	}
+	const text = "does not know the whole ring"
+	eventually(t, "all nodes say so", func() bool {
+		for _, l := range logs {
+			if l.count(text) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for name, l := range logs {
+		if n := l.count(text); n != 1 || !r.nodes[name].Status().Joined || r.nodes[name].Status().Complete {
+			t.Errorf("%s said it %d times", name, n)
+		}
+	}
 }
 
 // A node that dies is made up for, one that joins takes over, and what it took over

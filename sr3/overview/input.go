@@ -1,11 +1,13 @@
 package overview
 
 import (
+	"maps"
 	"slices"
-	"time"
 
+	"github.com/stormring/stormring/sr3/evidence"
 	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/recovery"
+	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
 )
 
@@ -23,51 +25,12 @@ func (p *planning) input(f *Found) recovery.Input {
 // nobody says to have, those living nodes that the manifest names and that did not
 // answer.
 func (p *planning) pieces(f *Found) []recovery.Piece {
-	pieces := make([]recovery.Piece, len(f.Manifest.Shards))
-	for i, chain := range f.Manifest.Shards {
-		pieces[i] = recovery.Piece{Shard: i, Chain: make([]recovery.Object, len(chain))}
-		for j := range chain {
-			pieces[i].Chain[j].Bytes = chain[j].Stored
-			pieces[i].Bytes = max(pieces[i].Bytes, chain[j].Stored) // what is left after folding
-		}
-	}
-	for id, a := range f.Have {
-		if p.left(id) {
-			addHolder(pieces, id, a)
-		}
-	}
-	for i, chain := range f.Manifest.Shards {
-		for j := range chain {
-			if o := &pieces[i].Chain[j]; len(o.Holders) == 0 {
-				o.Holders = p.hints(f, chain[j].Holders)
-			}
-		}
-	}
-	return pieces
-}
-
-func addHolder(pieces []recovery.Piece, id shard.NodeID, a protocol.HaveAnswer) {
-	for _, s := range a.Spans {
-		if s.Shard < 0 || s.Shard >= len(pieces) || s.First < 0 {
-			continue // it is of another release, or damaged
-		}
-		chain := pieces[s.Shard].Chain
-		for j := s.First; j < min(s.Until, len(chain)); j++ {
-			if !slices.Contains(chain[j].Holders, id) {
-				chain[j].Holders = append(chain[j].Holders, id)
-			}
-		}
-	}
-}
-
-func (p *planning) hints(f *Found, named []shard.NodeID) []shard.NodeID {
-	var out []shard.NodeID
-	for _, id := range named {
-		if _, has := f.Have[id]; !has && !f.Lack[id] && p.left(id) {
-			out = append(out, id)
-		}
-	}
-	return out
+	have := maps.Clone(f.Have)
+	maps.DeleteFunc(have, func(id shard.NodeID, _ protocol.HaveAnswer) bool { return !p.left(id) })
+	return evidence.Pieces(f.Manifest, have, func(id shard.NodeID) bool {
+		_, has := f.Have[id]
+		return !has && !f.Lack[id] && p.left(id)
+	})
 }
 
 // left tells whether a node lives and is not thought lost.
@@ -106,53 +69,24 @@ func (p *planning) place(pieces []recovery.Piece, k *Task) *Node {
 
 // receiver fills in who rebuilds, and what is known of the links to it.
 func (p *planning) receiver(in *recovery.Input, on *Node) {
-	l := p.ring.links(on)
-	in.Receiver.ID, in.Receiver.Site, in.Receiver.Down = shard.NodeID(on.ID), on.Rack, l.down
+	s := evidence.Sight{Self: shard.NodeID(on.ID), Links: map[shard.NodeID]protocol.Link{}, Streams: map[shard.NodeID]int{}}
 	for i := range p.ring.Nodes {
 		n := &p.ring.Nodes[i]
-		if !p.left(shard.NodeID(n.ID)) {
+		id := shard.NodeID(n.ID)
+		if !p.left(id) {
 			continue
 		}
-		in.Nodes = append(in.Nodes, recovery.Node{
-			ID: shard.NodeID(n.ID), Site: n.Rack, Up: l.up[n.Addr], RTT: l.rtt[n.Addr], Streams: n.Recoveries,
-		})
-	}
-}
-
-// links are what was measured on the way to one node, by address of the others;
-// rates in bytes a second.
-type links struct {
-	up   map[string]int64
-	rtt  map[string]time.Duration
-	down int64
-}
-
-// links takes the best that was seen: load makes a link look slower, nothing makes
-// it look faster. The node's own measurements count, and of uplinks those of all.
-func (r *Ring) links(to *Node) links {
-	l := links{up: map[string]int64{}, rtt: map[string]time.Duration{}}
-	for id, s := range r.statuses {
-		own := string(id) == to.ID
-		for _, peer := range s.Peers {
-			if l.up[peer.Addr] = max(l.up[peer.Addr], int64(peer.ReceiveRate)); own {
-				l.down = max(l.down, int64(peer.ReceiveRate))
-				l.near(peer.Addr, peer.RTTMS)
-			}
-			l.up[s.Node.Addr] = max(l.up[s.Node.Addr], int64(peer.SendRate))
-		}
-		for i := range s.Members {
-			if own {
-				l.near(s.Members[i].Addr, s.Members[i].RoundTripMS)
-			}
+		s.Nodes = append(s.Nodes, ring.Node{ID: n.ID, Addr: n.Addr, Host: n.Host, Rack: n.Rack, Positions: n.Positions})
+		s.Streams[id] = n.Recoveries
+		if status := p.ring.statuses[id]; status != nil {
+			s.Links[id] = status.Link
 		}
 	}
-	return l
-}
-
-// near takes the least time that a round trip took.
-func (l *links) near(addr string, ms float64) {
-	d := time.Duration(ms * float64(time.Millisecond))
-	if old := l.rtt[addr]; d > 0 && (old == 0 || d < old) {
-		l.rtt[addr] = d
+	if own := p.ring.statuses[s.Self]; own != nil {
+		s.Peers = slices.Clone(own.Peers)
+		for i := range own.Members {
+			s.Peers = append(s.Peers, protocol.PeerStatus{Addr: own.Members[i].Addr, RTTMS: own.Members[i].RoundTripMS})
+		}
 	}
+	s.Fill(in)
 }

@@ -43,12 +43,13 @@ func three() []Answer {
 		{Owner: owner(3), Version: 12, Committed: 11, Shards: 4, Objects: 5, Bytes: 20 * mib},
 		{Owner: owner(4), Version: 12, Committed: 12, Shards: 2, Objects: 2, Bytes: 10 * mib},
 	}
-	a.Peers = []protocol.PeerStatus{{Addr: at("b").Addr, RTTMS: 0.5, ReceiveRate: 100e6}, {Addr: at("c").Addr, RTTMS: 0.4, ReceiveRate: 50e6}}
+	a.Peers = []protocol.PeerStatus{{Addr: at("b").Addr, RTTMS: 0.5}, {Addr: at("c").Addr, RTTMS: 0.4}}
 	b := status("b", map[string]string{"a": "alive", "c": "suspect", "d": "dead"})
 	b.Objects, b.Bytes, b.DiskBytes, b.UnderReplicated, b.Damaged, b.Recoveries = 4, 20*mib, 21*mib, 3, 1, 2
 	b.Owners = []protocol.OwnerStatus{{Owner: owner(3), Version: 13, Committed: 12, Shards: 4, Objects: 4, Bytes: 20 * mib, Missing: 3}}
 	c := status("c", map[string]string{"a": "alive", "b": "alive", "d": "alive"})
 	c.Trouble = "no space left on device"
+	a.Link, b.Link, c.Link = protocol.Link{Down: 100e6}, protocol.Link{Up: 100e6}, protocol.Link{Up: 50e6}
 	return []Answer{answer(c), answer(a), answer(b), {Addr: at("d").Addr, Cause: "connection refused"}, {Addr: "x:1", Cause: "no answer within 3s"}}
 }
 

@@ -49,6 +49,9 @@ type Node struct {
 	Seen   map[string]int `json:"seen"`
 	// Answered says that the rest is known.
 	Answered bool `json:"answered"`
+	// Partial says that it does not know the whole ring, and makes no new copies
+	// therefore: while it joins, or since there are more nodes than one can know.
+	Partial bool `json:"partial,omitempty"`
 	// Shards and Objects are the copies that it has, Bytes what they take at rest,
 	// DiskBytes what its store takes.
 	Shards    int   `json:"shards"`
@@ -84,6 +87,8 @@ type Sums struct {
 	Nodes    int `json:"nodes"`
 	Living   int `json:"living"`
 	Answered int `json:"answered"`
+	// Partial are those that do not know the whole ring.
+	Partial int `json:"partial"`
 	// Hosts and Racks are those of living nodes; a node without a host is one of
 	// its own.
 	Hosts     int `json:"hosts"`
@@ -181,7 +186,7 @@ func (m *merging) node(n ring.Node) *Node {
 // account takes a node's own words.
 func (m *merging) account(s *protocol.NodeStatus) {
 	n := m.node(s.Node)
-	n.Answered = true
+	n.Answered, n.Partial = true, s.Joined && !s.Complete
 	n.Objects, n.Bytes, n.DiskBytes = s.Objects, s.Bytes, s.DiskBytes
 	n.UnderReplicated, n.Repaired, n.Damaged = s.UnderReplicated, s.Repaired, s.Damaged
 	n.Recoveries, n.Trouble = s.Recoveries, s.Trouble
@@ -299,6 +304,9 @@ func (r *Ring) sum() {
 		s.Nodes++
 		if n.Answered {
 			s.Answered++
+			if n.Partial {
+				s.Partial++
+			}
 		}
 		if n.Living() {
 			s.Living++

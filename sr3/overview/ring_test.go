@@ -2,9 +2,11 @@ package overview
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,6 +28,35 @@ func TestRing(t *testing.T) {
 	}
 	if !slices.Equal(living, []string{"a", "b", "c"}) {
 		t.Errorf("living: %q", living)
+	}
+}
+
+// TestPartial: nodes that do not know the whole ring are told of.
+func TestPartial(t *testing.T) {
+	const joining, tooMany = "2 of 3 nodes that answered do not know the whole ring, and do not replace lost copies: some have just joined, or do not hear of each other\n",
+		"600 of 600 nodes that answered do not know the whole ring, and do not replace lost copies: there are more than 512; make several clusters of these hosts\n"
+	answers := three()
+	if text := new(MakeRing(answers)).Text(); strings.Contains(text, "whole ring") {
+		t.Error(text)
+	}
+	for i, a := range answers {
+		if a.Status != nil {
+			a.Status.Complete = i == 0
+		}
+	}
+	r := MakeRing(answers)
+	if text := r.Text(); !strings.Contains(text, "\n\n"+joining) || r.Sums.Partial != 2 {
+		t.Errorf("%d are partial:\n%s", r.Sums.Partial, text)
+	}
+	answers = nil
+	for i := range 600 {
+		s := status(fmt.Sprintf("n%03d", i), map[string]string{fmt.Sprintf("n%03d", (i+1)%600): "alive"})
+		s.Complete = false
+		answers = append(answers, answer(s))
+	}
+	r = MakeRing(answers)
+	if text := r.Text(); !strings.Contains(text, "\n\n"+tooMany) {
+		t.Errorf("%s", text[:500])
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stormring/stormring/sr3/ring"
 )
 
 // Text is the ring for people.
@@ -21,6 +23,7 @@ func (r *Ring) Text() string {
 		rows = append(rows, r.Nodes[i].row())
 	}
 	table(&b, rows)
+	s.writePartial(&b)
 	r.writeMissing(&b, called)
 	for i, part := range r.Parts {
 		if i == 0 {
@@ -59,6 +62,19 @@ func (n *Node) voices() int {
 		all += k
 	}
 	return all
+}
+
+// writePartial tells that copies are not made anew.
+func (s *Sums) writePartial(b *strings.Builder) {
+	if s.Partial == 0 {
+		return
+	}
+	why := "some have just joined, or do not hear of each other"
+	if most := ring.Default().FullView; s.Living > most {
+		why = fmt.Sprintf("there are more than %d; make several clusters of these hosts", most)
+	}
+	fmt.Fprintf(b, "\n%d of %s that answered do not know the whole ring, and do not replace lost copies: %s\n",
+		s.Partial, count(s.Answered, "node", "nodes"), why)
 }
 
 func (r *Ring) writeMissing(b *strings.Builder, called names) {

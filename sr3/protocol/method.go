@@ -136,6 +136,8 @@ type HaveAnswer struct {
 	Spans []Span `json:"spans"`
 	// Streams are the streams of recoveries that it serves now.
 	Streams int `json:"streams,omitempty"`
+	// Link is what the node knows of its own host.
+	Link Link `json:"link,omitzero"`
 }
 
 // Refs names objects.
@@ -222,6 +224,9 @@ type FetchHeader struct {
 	// seconds. A relay gives up those behind it somewhat earlier, so that it can
 	// name them.
 	StallMillis int64 `json:"stallMillis,omitempty"`
+	// Urgent says that a task waits for it: it goes before all other bulk on the
+	// connection.
+	Urgent bool `json:"urgent,omitempty"`
 }
 
 // LookupRequest asks for the successor of Key, or of the position of Name if that

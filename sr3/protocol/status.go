@@ -34,6 +34,8 @@ type NodeStatus struct {
 	// Trouble says what is wrong with the store, "" if nothing.
 	Trouble string       `json:"trouble,omitempty"`
 	Peers   []PeerStatus `json:"peers"`
+	// Link is what the node and the workers of its host have measured.
+	Link Link `json:"link,omitzero"`
 }
 
 // MemberStatus is what a node believes of another.
@@ -50,6 +52,10 @@ type PeerStatus struct {
 	// SendRate and ReceiveRate are bytes a second.
 	SendRate    float64 `json:"sendRate"`
 	ReceiveRate float64 `json:"receiveRate"`
+	// ReceiveBest is the best that came in the last minutes, ReceiveTotal what came
+	// from all others together in the same moment.
+	ReceiveBest  float64 `json:"receiveBest,omitempty"`
+	ReceiveTotal float64 `json:"receiveTotal,omitempty"`
 }
 
 // OwnerStatus is what a node has of one task's state.
@@ -83,6 +89,8 @@ type TaskReport struct {
 	Failed     string     `json:"failed,omitempty"`
 	// Recoveries are the last ones, the newest last.
 	Recoveries []Recovery `json:"recoveries"`
+	// Link is what the worker has measured of its host.
+	Link Link `json:"link,omitzero"`
 }
 
 // Checkpoint is one saved version of one task.

@@ -14,6 +14,9 @@ func (t *Tracker) chunk(c Chunk) {
 		t.report.Wasted += max(c.Length, 0)
 		return
 	}
+	if f.began {
+		t.longest = max(t.longest, t.now.Sub(f.heard))
+	}
 	f.heard = t.now
 	f.began = true
 	t.sources[f.flow.Node] += max(c.Length, 0)
@@ -89,8 +92,9 @@ func (t *Tracker) landed(f *flight) {
 	t.remember(f)
 	t.dirty = t.dirty || f.urgent // there may be more that is wanted
 	t.flights = slices.DeleteFunc(t.flights, func(g *flight) bool { return g == f })
-	if len(f.flow.From) == 0 {
-		t.health(f.flow.Node).strikes = 0
+	if f.direct() {
+		h := t.health(f.flow.Node)
+		h.strikes, h.silent = 0, 0
 	}
 }
 
@@ -127,7 +131,11 @@ func (t *Tracker) installed(id int) {
 	if s == nil || s.state != installing {
 		return
 	}
+	served := s.wanted
 	s.state, s.wanted = installed, false
+	if served {
+		t.proceed()
+	}
 	s.parts = nil
 	t.left--
 	if t.left > 0 {

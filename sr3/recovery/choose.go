@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 const worthwhile = 0.95
 
 // choose takes the mode asked for or, for auto, the fastest; and says why.
-func (w *world) choose(modes []Prediction) (Mode, string) {
+func (w *world) choose(modes []Prediction, scattered bool) (Mode, string) {
 	star, line, tree := modes[0], modes[1], modes[2]
 	switch {
 	case w.Mode == Star:
@@ -20,7 +21,7 @@ func (w *world) choose(modes []Prediction) (Mode, string) {
 	case w.Mode == Tree:
 		return Tree, fmt.Sprintf("tree was asked for; %s, star %s.", forecast(tree), millis(star.TotalMS))
 	case !w.measured:
-		return w.bySize(star)
+		return w.unmeasured(star, scattered)
 	}
 	best, cause := star, ""
 	for _, m := range []Prediction{line, tree} {
@@ -57,16 +58,26 @@ func causeOf(star, m Prediction) string {
 	return ""
 }
 
-// bySize is the rule for networks of which nothing is known.
-func (w *world) bySize(star Prediction) (Mode, string) {
+// scattered tells whether some shard's chain lies nowhere as a whole.
+func (w *world) scattered(items []item) bool {
+	return slices.ContainsFunc(items, func(it item) bool {
+		return it.Until-it.First < len(w.piece(it.Shard).Chain)
+	})
+}
+
+// unmeasured is the rule for networks of which nothing is known: star, unless much
+// is to be merged, for which size decides.
+func (w *world) unmeasured(star Prediction, scattered bool) (Mode, string) {
 	bytes := star.Bytes
 	switch limit := w.Params.StarMaxBytes; {
+	case !scattered:
+		return Star, "auto took star: nothing measured, and no chain is scattered, so that nothing is to be merged."
 	case bytes <= limit:
-		return Star, fmt.Sprintf("auto took star by size, since links are not measured: %s is not above %s.", size(bytes), size(limit))
+		return Star, fmt.Sprintf("auto took star by size, with nothing measured: chains are scattered, but %s is not above %s.", size(bytes), size(limit))
 	case !w.Params.LatencySensitive:
-		return Line, fmt.Sprintf("auto took line by size, since links are not measured: %s is above %s, and the topology is not sensitive to latency.", size(bytes), size(limit))
+		return Line, fmt.Sprintf("auto took line by size, with nothing measured: chains are scattered, %s is above %s, and the topology is not sensitive to latency.", size(bytes), size(limit))
 	default:
-		return Tree, fmt.Sprintf("auto took tree by size, since links are not measured: %s is above %s, and the topology is sensitive to latency.", size(bytes), size(limit))
+		return Tree, fmt.Sprintf("auto took tree by size, with nothing measured: chains are scattered, %s is above %s, and the topology is sensitive to latency.", size(bytes), size(limit))
 	}
 }
 

@@ -20,9 +20,10 @@
 //   - star: every flow goes straight to the receiver (star.go);
 //   - line: flows in a chain, each passes on what comes from behind (relay.go);
 //   - tree: flows in a tree, inner nodes merge (relay.go);
-//   - auto: the three are built and predicted (model.go), the least is taken. Line
-//     and tree are taken only if a cause can be named (choose.go): fewer bytes by
-//     merging, processor time of the receiver, connections, or a shared path.
+//   - auto: the three are built and predicted (model.go; schedule.go where relays
+//     join parts), the least is taken. Line and tree are taken only if a cause can be
+//     named (choose.go): fewer bytes by merging, processor time of the receiver,
+//     connections, or a shared path.
 //
 // # What a tracker promises
 //
@@ -30,5 +31,6 @@
 // whoever failed; a part goes on at the byte where it stopped if the next sender
 // has the same bytes (same sum and size), else from its beginning. A recovery never
 // fails: a shard of which no living copy is known is named (Wait) and is fetched as
-// soon as a holder shows up, or started empty if the operator says so.
+// soon as a holder shows up, or started empty if the operator says so. How long a
+// silent sender is borne follows from the rates that were measured (stall.go).
 package recovery

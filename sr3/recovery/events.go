@@ -1,6 +1,10 @@
 package recovery
 
-import "github.com/stormring/stormring/sr3/shard"
+import (
+	"time"
+
+	"github.com/stormring/stormring/sr3/shard"
+)
 
 // StreamID names an opened stream; it is never used twice by one tracker.
 type StreamID int
@@ -70,6 +74,10 @@ type Found struct {
 // Wanted says that a task waits for the shard: it goes first.
 type Wanted struct{ Shard int }
 
+// Proceed says that no task is about to want anything: what was held for it
+// (Params.Hold) goes on, unless something is wanted already.
+type Proceed struct{}
+
 // Installed answers Install: the shard is in the state.
 type Installed struct{ Shard int }
 
@@ -92,6 +100,7 @@ func (Died) event()       {}
 func (Returned) event()   {}
 func (Found) event()      {}
 func (Wanted) event()     {}
+func (Proceed) event()    {}
 func (Installed) event()  {}
 func (Rejected) event()   {}
 func (StartEmpty) event() {}
@@ -118,6 +127,10 @@ type Open struct {
 	Flow    *Flow
 	Version shard.Version
 	Orders  []Order
+	// Urgent says that a task waits for it: it goes before all other bulk.
+	Urgent bool
+	// Stall is how long the stream may be silent, its first byte included.
+	Stall time.Duration
 }
 
 // Skip tells the sender of a stream not to send a part (the rest of it) any more.

@@ -125,6 +125,7 @@ func (t *Tracker) died(node NodeID) {
 		return
 	}
 	h.dead, t.dirty = true, true
+	h.silent = 0 // it was not slow
 	h.strikes++
 	for _, f := range slices.Concat(t.flights, t.queue) {
 		if slices.Contains(f.flow.nodesOf(), node) {
@@ -184,6 +185,9 @@ func (t *Tracker) expire() {
 	for _, f := range slices.Clone(t.flights) {
 		switch {
 		case !t.now.Before(t.deadline(f)):
+			if f.direct() {
+				t.health(f.flow.Node).silent++
+			}
 			t.blame(f, f.flow.Node, "it was silent for "+t.now.Sub(f.heard).Round(time.Millisecond).String())
 		case !f.overdue.IsZero() && !t.now.Before(f.overdue):
 			t.report.Replans = max(t.report.Replans, maxRelayReplans)

@@ -18,6 +18,9 @@ func (t *Tracker) fill() {
 		t.assign()
 		t.hurry()
 	}
+	if t.held() {
+		return
+	}
 	t.open()
 	if t.now.Sub(t.looked) >= settle/5 {
 		t.looked = t.now
@@ -207,11 +210,12 @@ func (t *Tracker) start(f *flight) {
 	f.id, f.opened, f.heard = t.nextID, t.now, t.now
 	l, trip := t.w.lane(f.flow)
 	f.grace = seconds(2 * trip.first)
+	f.stall = t.w.patience(f.flow, min(l.rate, float64(t.w.Receiver.Down)/float64(t.slots()*(1+t.w.Receiver.Streams))))
 	if len(f.flow.From) > 0 {
 		expected := l.delay + l.bytes/min(l.rate, float64(t.w.Receiver.Down)/float64(t.slots()*(1+t.w.Receiver.Streams)))
 		f.overdue = t.now.Add(seconds(4*expected) + t.w.Params.Stall)
 	}
-	o := Open{Stream: f.id, Flow: f.flow, Version: t.plan.Version}
+	o := Open{Stream: f.id, Flow: f.flow, Version: t.plan.Version, Urgent: f.urgent, Stall: t.deadline(f).Sub(f.heard)}
 	for _, p := range f.parts {
 		if p.alone && p.got > 0 {
 			t.forget(p)

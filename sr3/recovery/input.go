@@ -112,8 +112,12 @@ type Params struct {
 	LatencySensitive bool  `json:"latencySensitive"` // topology.sr3.latency.sensitive
 	Chunk            int64 `json:"chunk"`            // bytes of one chunk
 	Window           int64 `json:"window"`           // bytes in flight on one connection
-	// Stall is how long a stream may be silent before it is given up.
+	// Stall is how long a stream may be silent before it is given up, in a network
+	// of which nothing is known. Where rates were measured, they say (stall.go).
 	Stall time.Duration `json:"stall"`
+	// Hold is how long everything else waits for the first shard that a task wants,
+	// in a recovery on demand; 0 is not at all. See Proceed.
+	Hold time.Duration `json:"hold,omitempty"`
 }
 
 // DefaultParams are the defaults of the keys.
@@ -143,7 +147,7 @@ type Input struct {
 const (
 	guessLink    = 125_000_000
 	guessRTT     = 500 * time.Microsecond
-	guessFold    = 400_000_000
+	guessFold    = 200_000_000
 	guessInstall = 2_000_000_000
 )
 
@@ -255,8 +259,8 @@ func (w *world) rates() {
 			known += min(1, int(min(n.Up, 1)))
 		}
 	}
-	w.measured = w.Receiver.Down > 0 && 2*known >= len(w.nodes)-1
-	up := median(ups, guessLink)
+	w.measured = w.Receiver.Down > 0 || known > 0
+	up := median(ups, positive(w.Receiver.Down, guessLink))
 	down, fold, rtt := median(downs, up), median(folds, guessFold), median(rtts, guessRTT)
 	for id, n := range w.nodes {
 		n.Up = positive(n.Up, up)

@@ -80,15 +80,18 @@ type trip struct {
 	start  float64 // its node begins to send
 	first  float64
 	finish float64
-	fold   float64 // what folding and merging takes at the slowest node
+	fold   float64 // what folding and joining takes at the slowest node
 	depth  int
 }
 
 // trip follows the request down, which is at f.Node after request seconds, and the
-// bytes up. A node begins at once with what it has itself, unless that is to be
-// folded with what comes from behind; so the filling of the pipeline costs time
-// only as far as own bytes do not cover it.
+// bytes up. A node begins at once with what it has itself, and passes on what comes,
+// chunk by chunk; so the filling of the pipeline costs time only as far as own bytes
+// do not cover it. Where parts are joined on the way, schedule says more.
 func (w *world) trip(f *Flow, request float64) trip {
+	if f.joinsBelow() {
+		return w.joining(f, request)
+	}
 	n, to := w.nodes[f.Node], w.nodes[f.To]
 	rate, half := w.rate(n, to), w.rtt(n, to)/2
 	work, first := w.work(f)
@@ -144,8 +147,8 @@ func (w *world) lane(f *Flow) (lane, trip) {
 	return l, t
 }
 
-// work is the stored bytes that a flow's node folds, and those of its first part.
-// A node that merges touches all that passes.
+// work is the stored bytes that a flow's node folds: its own chains, and what it
+// joins; and those of its first part.
 func (w *world) work(f *Flow) (all, first float64) {
 	for i, p := range f.Own {
 		x := float64(w.piece(p.Shard).work(p.First, p.Until))
@@ -154,12 +157,20 @@ func (w *world) work(f *Flow) (all, first float64) {
 			first = x
 		}
 	}
-	passing := int64(0)
-	for _, from := range f.From {
-		passing += from.Bytes
+	joined := f.joined()
+	if len(joined) == 0 {
+		return all, first
 	}
-	if len(f.From) > 0 && (f.Merges || f.Bytes < passing+total(f.Own)) {
-		all += float64(passing + total(f.Own))
+	byShard := map[int][]Part{}
+	for _, q := range f.inputs() {
+		byShard[q.Shard] = append(byShard[q.Shard], q)
+	}
+	for _, p := range joined {
+		for _, q := range byShard[p.Shard] {
+			if q.within(p) {
+				all += float64(q.Bytes)
+			}
+		}
 	}
 	return all, first
 }

@@ -70,6 +70,7 @@ func TestModelTable(t *testing.T) {
 	wide := func(in Input) Input { in.Params.Window = 1 << 40; return in }
 	payload := func(mbit float64) int64 { return int64(mbit * 1e6 / 8 * 1448 / 1514) }
 	shaped := func(in Input) Input { in.Params.Chunk = 1; return in }
+	fine := func(in Input) Input { in.Params.Chunk = 2048; return in }
 	const mib = 1 << 20
 	ms := time.Millisecond
 	for _, c := range []struct {
@@ -85,15 +86,15 @@ func TestModelTable(t *testing.T) {
 		{"50 up, 400 down", cpu(lan(8, gbit/20, gbit*4/10, 10*ms).disjoint(64*mib, 4), merge), 1.36, 10.9, 5.4},
 		{"RTT 100 ms, 128 MiB", cpu(lan(8, gbit, gbit, 100*ms).disjoint(128*mib, 4), merge), 1.27, 3.40, 1.80},
 		{"RTT 100 ms, 1 MiB", cpu(lan(8, gbit, gbit, 100*ms).disjoint(mib, 4), merge), .21, 1.29, .52},
-		{"reducing, LAN", wide(cpu(lan(8, gbit, gbit, ms/2).reducing(16*mib, 4), merge)), 1.07, .14, .27},
-		{"reducing, 100 up", wide(cpu(lan(8, gbit/10, gbit, 2*ms).reducing(16*mib, 4), merge)), 1.35, 1.41, 1.36},
-		{"reducing, RTT 100 ms", wide(cpu(lan(32, gbit, gbit, 100*ms).reducing(16*mib, 1), merge)), 4.50, 5.0, 1.07},
-		{"reducing, RTT 100 ms, small", wide(cpu(lan(8, gbit, gbit, 100*ms).reducing(mib, 1), merge)), .27, 1.26, .52},
+		{"reducing, LAN", wide(cpu(lan(8, gbit, gbit, ms/2).reducing(16*mib, 256), merge)), 1.07, .14, .27},
+		{"reducing, 100 up", wide(cpu(lan(8, gbit/10, gbit, 2*ms).reducing(16*mib, 256), merge)), 1.35, 1.41, 1.36},
+		{"reducing, RTT 100 ms", wide(cpu(lan(32, gbit, gbit, 100*ms).reducing(16*mib, 256), merge)), 4.50, 5.0, 1.07},
+		{"reducing, RTT 100 ms, small", wide(cpu(lan(8, gbit, gbit, 100*ms).reducing(mib, 16), merge)), .27, 1.26, .52},
 
 		{"measured: 200/200", shaped(lan(8, payload(200), payload(200), ms/5).disjoint(64*mib, 4)), 2.80, 2.80, 2.80},
-		{"measured: 200/200, reducing", shaped(lan(8, payload(200), payload(200), ms/5).reducing(8*mib, 4)), 2.80, .356, .702},
+		{"measured: 200/200, reducing", fine(lan(8, payload(200), payload(200), ms/5).reducing(8*mib, 4096)), 2.80, .356, .702},
 		{"measured: 50/400", shaped(lan(8, payload(50), payload(400), ms/5).disjoint(32*mib, 4)), .713, 5.58, 0},
-		{"measured: 50/400, reducing", shaped(lan(8, payload(50), payload(400), ms/5).reducing(4*mib, 4)), .748, .668, .670},
+		{"measured: 50/400, reducing", fine(lan(8, payload(50), payload(400), ms/5).reducing(4*mib, 4096)), .748, .668, .670},
 	} {
 		star, line, tree := predict(t, c.in)
 		if !near(star, c.star, .1) || !near(line, c.line, .1) || c.tree > 0 && !near(tree, c.tree, .1) {
@@ -109,7 +110,7 @@ func TestAuto(t *testing.T) {
 	wide := func(in Input) Input { in.Params.Window = 1 << 40; return in }
 	change := func(in Input, f func(*Input)) Input { f(&in); return in }
 	unmeasured := func(bytes int64, sensitive bool) Input {
-		return change(lan(8, 0, 0, 0).disjoint(bytes, 2), func(in *Input) { in.Params.LatencySensitive = sensitive })
+		return change(lan(8, 0, 0, 0).reducing(bytes/8, 2), func(in *Input) { in.Params.LatencySensitive = sensitive })
 	}
 	for _, c := range []struct {
 		name   string
@@ -118,8 +119,8 @@ func TestAuto(t *testing.T) {
 		reason string
 	}{
 		{"disjoint", lan(8, 125e6, 125e6, ms).disjoint(128*mib, 4), Star, "nothing to gain"},
-		{"fewer bytes, line", wide(lan(8, 125e6, 125e6, ms).reducing(16*mib, 4)), Line, "merging on the way leaves 16.0 MiB of 128.0 MiB"},
-		{"fewer bytes, tree", wide(lan(32, 125e6, 125e6, 100*ms).reducing(16*mib, 1)), Tree, "merging on the way leaves 32.0 MiB of 512.0 MiB"},
+		{"fewer bytes, line", wide(lan(8, 125e6, 125e6, ms).reducing(16*mib, 256)), Line, "merging on the way leaves 16.0 MiB of 128.0 MiB"},
+		{"fewer bytes, tree", wide(lan(32, 125e6, 125e6, 100*ms).reducing(16*mib, 256)), Tree, "merging on the way leaves 32.0 MiB of 512.0 MiB"},
 		{"receiver's processors", change(lan(8, 1250e6, 1250e6, ms/5).disjoint(256*mib, 4), func(in *Input) {
 			in.Receiver.Install, in.Receiver.Load = 200e6, 2000e6
 		}), Tree, "the receiver's processors are the limit and merging elsewhere spares them"},
@@ -129,15 +130,16 @@ func TestAuto(t *testing.T) {
 			in.Receiver.MaxStreams = 4
 			in.Params.TreeFanin = 4
 		}), Tree, "the receiver takes only 4 connections at a time"},
-		{"shared path", change(wide(lan(8, 125e6, 1250e6, 4*ms).reducing(16*mib, 4)), func(in *Input) {
+		{"shared path", change(wide(lan(8, 125e6, 1250e6, 4*ms).reducing(16*mib, 256)), func(in *Input) {
 			in.Sites = []Site{{Name: "far", Up: 25e6, RTT: ms / 2}}
 			for i := range in.Nodes {
 				in.Nodes[i].Site = "far"
 			}
 		}), Line, "the path between sites is shared"},
-		{"small, not measured", unmeasured(16*mib, true), Star, "by size, since links are not measured: 16.0 MiB is not above 16.0 MiB"},
-		{"large, sensitive", unmeasured(32*mib, true), Tree, "is sensitive to latency"},
-		{"large, not sensitive", unmeasured(32*mib, false), Line, "is not sensitive to latency"},
+		{"not measured, whole chains", lan(8, 0, 0, 0).disjoint(256*mib, 2), Star, "nothing measured, and no chain is scattered"},
+		{"not measured, small", unmeasured(16*mib, true), Star, "with nothing measured: chains are scattered, but 16.0 MiB is not above 16.0 MiB"},
+		{"not measured, sensitive", unmeasured(32*mib, true), Tree, "is sensitive to latency"},
+		{"not measured, not sensitive", unmeasured(32*mib, false), Line, "is not sensitive to latency"},
 		{"asked for", change(lan(8, 125e6, 125e6, ms).disjoint(mib, 1), func(in *Input) { in.Mode = Line }), Line, "line was asked for"},
 	} {
 		p, err := Make(c.in)
@@ -192,5 +194,53 @@ func TestPredictionsHold(t *testing.T) {
 	// long: what a relay has buffered while others had the link is not counted.
 	if off > 1 || max(worst[Star], worst[Tree]) > .1 || worst[Line] > .12 {
 		t.Errorf("%d of %d predictions are off by more than 10 %%: %v", off, runs, worst)
+	}
+}
+
+// thirds is a state whose chains are scattered, as after the ring was in parts: of
+// each member three of four nodes have a copy.
+func thirds(seed uint64, shards int, base, delta int64) Input {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	in := lan(12, 23_900_000, 23_900_000, time.Millisecond)
+	in.Receiver.Install, in.Receiver.Fold = 400e6, 200e6
+	in.Params = Params{LineLength: 16, Chunk: 256 << 10}
+	for i := range in.Nodes {
+		in.Nodes[i].Fold = 100e6
+	}
+	for i := range shards {
+		p := Piece{Shard: i, Bytes: base}
+		for part := range 3 {
+			o := Object{Bytes: delta}
+			if part == 0 {
+				o.Bytes = base
+			}
+			lacks := rng.IntN(4)
+			for k := range 4 {
+				if k != lacks {
+					o.Holders = append(o.Holders, id(4*part+k))
+				}
+			}
+			p.Chain = append(p.Chain, o)
+		}
+		in.Pieces = append(in.Pieces, p)
+	}
+	return in
+}
+
+// TestScatteredPredictionsHold: relays join whole parts, which takes its time.
+func TestScatteredPredictionsHold(t *testing.T) {
+	for seed := range uint64(24) {
+		for mode, most := range map[Mode]float64{Star: .02, Line: .15, Tree: .08} {
+			in := thirds(seed, 8, 3_600_000, 1_620_000)
+			in.Mode = mode
+			s, p := newSim(t, in, seed)
+			s.run(1e6)
+			if s.done < 0 {
+				s.fail("is not done")
+			}
+			if want := p.PredictedTime().Seconds(); math.Abs(s.done-want) > most*s.done {
+				t.Errorf("seed %d, %s: took %.3f, predicted %.3f", seed, mode, s.done, want)
+			}
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (w *world) plan() *Plan {
 		flows[m] = w.build(m, items, nil)
 		p.Modes = append(p.Modes, w.predict(m, flows[m]))
 	}
-	p.Mode, p.Reason = w.choose(p.Modes)
+	p.Mode, p.Reason = w.choose(p.Modes, w.scattered(items))
 	p.Flows = flows[p.Mode]
 	p.Predicted = p.Modes[slices.Index([]Mode{Star, Line, Tree}, p.Mode)]
 	p.Bytes = p.Predicted.Bytes

@@ -176,7 +176,7 @@ func TestPlanText(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `Recovery of wc-1/count/4, version 17, at r: line
-line was asked for; predicted 36ms, limited by the links, star 36ms.
+line was asked for; predicted 37ms, limited by the links, star 36ms.
 6 shards, 4.0 MiB over links, 1.0 MiB from the own disk; at most 1 streams at a time
 `
 	_, flows, _ := strings.Cut(p.String(), "\n\n")

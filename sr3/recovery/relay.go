@@ -68,10 +68,93 @@ func (w *world) line(items []item, busy map[NodeID]float64) []*Flow {
 	return flows
 }
 
-// tree makes at most fan-in subtrees of about equal bytes, and so on down.
+// tree makes at most fan-in subtrees of about equal bytes, and so on down. If some
+// uplinks are much faster than others, it is the fast ones that carry what others
+// send, unless a tree of neighbours is predicted to be as good.
 func (w *world) tree(items []item, busy map[NodeID]float64) []*Flow {
-	members, flows := w.members(items, busy)
-	return append(flows, w.grow(members, w.slots(w.Params.TreeFanin))...)
+	members, local := w.members(items, busy)
+	mixed := w.isMixed(members)
+	near := append(local, w.grow(members, w.slots(w.Params.TreeFanin))...)
+	if !mixed {
+		return near
+	}
+	members, local = w.members(items, busy)
+	fast := append(local, w.growFast(members, w.slots(w.Params.TreeFanin))...)
+	if w.predict(Tree, fast).TotalMS < worthwhile*w.predict(Tree, near).TotalMS {
+		return fast
+	}
+	return near
+}
+
+// mixedRates is how much faster the fastest uplink of a tree must be than the
+// slowest for its shape to depend on them.
+const mixedRates = 1.5
+
+func (w *world) isMixed(members []*Flow) bool {
+	if len(members) == 0 {
+		return false
+	}
+	slow, fast := w.toReceiver(members[0]), w.toReceiver(members[0])
+	for _, f := range members {
+		slow, fast = min(slow, w.toReceiver(f)), max(fast, w.toReceiver(f))
+	}
+	return fast > mixedRates*slow
+}
+
+func (w *world) toReceiver(f *Flow) float64 {
+	return w.rate(w.nodes[f.Node], w.Receiver.Node)
+}
+
+// growFast makes the fastest members the heads, of different sites where they can
+// be, and gives each of the others to a head of its site, as much as its link is
+// worth.
+func (w *world) growFast(members []*Flow, fanin int) []*Flow {
+	order := slices.Clone(members)
+	slices.SortStableFunc(order, func(a, b *Flow) int { return cmp.Compare(w.toReceiver(b), w.toReceiver(a)) })
+	rank, of := map[NodeID]int{}, map[string]int{}
+	for _, f := range order {
+		site := w.nodes[f.Node].Site
+		rank[f.Node] = of[site]
+		of[site]++
+	}
+	slices.SortStableFunc(order, func(a, b *Flow) int {
+		return cmp.Or(cmp.Compare(w.toReceiver(b), w.toReceiver(a)), cmp.Compare(rank[a.Node], rank[b.Node]))
+	})
+	heads := order[:min(fanin, len(order))]
+	load, below := map[*Flow]float64{}, map[*Flow][]*Flow{}
+	for _, h := range heads {
+		load[h] = float64(h.Bytes)
+	}
+	for _, f := range members {
+		if slices.Contains(heads, f) {
+			continue
+		}
+		h := w.headFor(f, heads, load)
+		load[h] += float64(f.Bytes)
+		below[h] = append(below[h], f)
+	}
+	for _, h := range heads {
+		if rest := below[h]; len(rest) > 0 {
+			if len(rest) > w.Params.TreeFanin {
+				rest = w.growFast(rest, w.Params.TreeFanin)
+			}
+			h.From, h.Merges = rest, true
+			w.seal(h)
+		}
+	}
+	return heads
+}
+
+// headFor is the head that would be done first, of the member's site if there is one.
+func (w *world) headFor(f *Flow, heads []*Flow, load map[*Flow]float64) *Flow {
+	site := w.nodes[f.Node].Site
+	same := func(h *Flow) bool { return w.nodes[h.Node].Site == site }
+	if among := slices.DeleteFunc(slices.Clone(heads), func(h *Flow) bool { return !same(h) }); len(among) > 0 {
+		heads = among
+	}
+	return slices.MinFunc(heads, func(a, b *Flow) int {
+		return cmp.Or(cmp.Compare((load[a]+float64(f.Bytes))/w.toReceiver(a), (load[b]+float64(f.Bytes))/w.toReceiver(b)), cmp.Compare(a.Node, b.Node))
+	})
 }
 
 func (w *world) grow(members []*Flow, fanin int) []*Flow {

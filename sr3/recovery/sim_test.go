@@ -82,6 +82,8 @@ type simOut struct {
 	skip    bool
 	ready   float64 // own bytes are folded
 	inputs  []*simInput
+	joined  bool    // it is made of several, which must be there as a whole
+	work    float64 // seconds of folding for that
 }
 
 type simInput struct{ got, size int64 }
@@ -352,6 +354,10 @@ func (s *sim) begin(st *simStream, h *simHop, f *Flow, orders []Order) {
 				}
 			}
 		}
+		if own := out.ready >= 0; len(out.inputs) > 1 || own && len(out.inputs) > 0 {
+			out.joined = true
+			out.work = float64(o.Part.Bytes) / float64(h.n.Fold)
+		}
 		h.out = append(h.out, out)
 		if out.ready > s.now {
 			s.at(out.ready, func() { s.pump(h) })
@@ -392,7 +398,8 @@ func (s *sim) pump(h *simHop) {
 		s.at(n.free["up"], func() { h.waiting = false; s.pump(h) })
 		return
 	}
-	for _, o := range h.out {
+	// What passes and what was joined goes before the node's own.
+	for _, o := range slices.Concat(h.passing(), h.own()) {
 		size := min(s.w.Params.Chunk, o.content.Size-o.sent)
 		if o.skip || size <= 0 && (o.content.Size > 0 || o.sent < 0) || !o.has(s.now, size) {
 			continue
@@ -410,12 +417,23 @@ func (s *sim) pump(h *simHop) {
 	}
 }
 
+func (h *simHop) passing() []*simOut {
+	return slices.DeleteFunc(slices.Clone(h.out), func(o *simOut) bool { return len(o.inputs) == 0 })
+}
+
+func (h *simHop) own() []*simOut {
+	return slices.DeleteFunc(slices.Clone(h.out), func(o *simOut) bool { return len(o.inputs) > 0 })
+}
+
 // has reports whether the bytes up to sent+size can be made of what is there.
 func (o *simOut) has(now float64, size int64) bool {
 	if o.ready > now {
 		return false
 	}
 	for _, in := range o.inputs {
+		if o.joined && in.got < in.size {
+			return false
+		}
 		want := int64(math.Ceil(float64(o.sent+size) / float64(max(o.content.Size, 1)) * float64(in.size)))
 		if in.got < min(want, in.size) {
 			return false
@@ -446,6 +464,16 @@ func (s *sim) send(h *simHop, o *simOut, offset, size int64) {
 	s.pump(h)
 }
 
+// join folds what is there as a whole.
+func (s *sim) join(h *simHop, o *simOut) {
+	if !o.joined || slices.ContainsFunc(o.inputs, func(in *simInput) bool { return in.got < in.size }) {
+		return
+	}
+	h.n.free["fold"] = max(h.n.free["fold"], s.now, o.ready) + o.work
+	o.ready = h.n.free["fold"]
+	s.at(o.ready, func() { s.pump(h) })
+}
+
 func (s *sim) deliver(h *simHop, o *simOut, offset, size int64, latency float64) {
 	if h.n.dead {
 		return
@@ -460,6 +488,7 @@ func (s *sim) deliver(h *simHop, o *simOut, offset, size int64, latency float64)
 			for ; i < len(out.inputs); i++ {
 				if out.part.Shard == o.part.Shard && out.part.First <= o.part.First && o.part.Until <= out.part.Until && out.inputs[i].got == offset && out.inputs[i].size == o.content.Size {
 					out.inputs[i].got += size
+					s.join(h.up, out)
 					break
 				}
 			}

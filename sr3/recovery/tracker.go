@@ -33,7 +33,15 @@ type Tracker struct {
 	dirty  bool
 	retry  []time.Time // when nodes may be asked again
 	looked time.Time   // when it was last seen to slow streams
-	out    []Command
+	// hold is until when only what is wanted is opened; zero if all is.
+	hold time.Time
+	// due is when the shell was last told to come back, longest the longest time
+	// between two chunks of one stream.
+	due     time.Time
+	longest time.Duration
+	// aside is until when streams that bring nothing wanted are not read from.
+	aside time.Time
+	out   []Command
 }
 
 type lack struct {
@@ -82,15 +90,20 @@ type flight struct {
 	opened  time.Time
 	heard   time.Time
 	overdue time.Time     // for relayed flows: when it is too slow; else zero
-	grace   time.Duration // for the first byte, on top of Params.Stall
+	stall   time.Duration // how long it may be silent
+	grace   time.Duration // for the first byte, on top of stall
 	began   bool
 	bytes   int64
 }
+
+// direct says that nobody else has a hand in the flow.
+func (f *flight) direct() bool { return len(f.flow.From) == 0 }
 
 // health is what the tracker saw of a node.
 type health struct {
 	dead    bool
 	strikes int
+	silent  int       // how often in a row it was given up since nothing came
 	until   time.Time // not asked before
 	rate    float64   // bytes a second of its last stream; 0 unknown
 }
@@ -160,9 +173,7 @@ func (t *Tracker) clearFor(s *recovering, p *progress) {
 
 // Handle takes in what happened at now, which never goes back.
 func (t *Tracker) Handle(now time.Time, e Event) []Command {
-	if now.After(t.now) {
-		t.now = now
-	}
+	t.advance(now)
 	t.out = nil
 	switch e := e.(type) {
 	case Chunk:
@@ -182,9 +193,9 @@ func (t *Tracker) Handle(now time.Time, e Event) []Command {
 	case Found:
 		t.found(e)
 	case Wanted:
-		if s := t.shards[e.Shard]; s != nil && s.state == fetching {
-			s.wanted, t.dirty = true, true
-		}
+		t.wanted(e.Shard)
+	case Proceed:
+		t.proceed()
 	case Installed:
 		t.installed(e.Shard)
 	case Rejected:
@@ -222,6 +233,8 @@ func (t *Tracker) Next() (at time.Time, ok bool) {
 	for _, x := range t.retry {
 		earliest(x)
 	}
+	earliest(t.hold)
+	t.due = at
 	return at, ok
 }
 
@@ -268,15 +281,8 @@ func (t *Tracker) flight(id StreamID) *flight {
 	return nil
 }
 
-// deadline is when a silent stream is given up. Before its first byte it may take
-// as long as the model says, on top.
-func (t *Tracker) deadline(f *flight) time.Time {
-	d := t.w.Params.Stall
-	if !f.began {
-		d += f.grace
-	}
-	return f.heard.Add(d)
-}
+// maxPatience allows a node 16 times Params.Stall.
+const maxPatience = 4
 
 // seconds is s as a duration, at most an hour.
 func seconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }

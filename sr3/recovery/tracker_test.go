@@ -286,6 +286,25 @@ func TestNonsenseIsRefused(t *testing.T) {
 			t.Errorf("%s: does %+v", name, out)
 		}
 	}
+	// The same once some of it is there.
+	for name, chunk := range map[string]Chunk{
+		"a gap":         chunkOf(1, 0, c, 1024, 512),
+		"it again":      chunkOf(1, 0, c, 256, 256),
+		"an overlap":    chunkOf(1, 0, c, 256, 512),
+		"another sum":   chunkOf(1, 0, Content{2, mega}, 512, 512),
+		"another size":  chunkOf(1, 0, Content{1, 2 * mega}, 512, 512),
+		"more than all": chunkOf(1, 0, c, 512, mega),
+	} {
+		d := newDesk(t, starOf(Whole(0, mega, mega, 1, "n00", "n01"), Whole(1, mega, mega, 1, "n00", "n01")))
+		d.say(Tick{})
+		if out := d.say(chunkOf(1, 0, c, 0, 512)); !reflect.DeepEqual(out, []Command{Keep{Part: Part{Until: 1, Bytes: mega}, Length: 512}}) {
+			t.Errorf("%s: first does %+v", name, out)
+		}
+		out := d.say(chunk)
+		if len(only[Keep](out)) != 0 || len(only[Cancel](out)) != 1 || len(only[Open](out)) == 0 {
+			t.Errorf("%s: does %+v", name, out)
+		}
+	}
 	d := newDesk(t, starOf(Whole(0, mega, mega, 1, "n00"), Whole(1, mega, mega, 1, "n01")))
 	d.say(Tick{})
 	for range 2 {
@@ -300,5 +319,52 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 	if r := d.tr.Report(); r.Installed != 0 || r.Replans != 0 {
 		t.Errorf("report %+v", r)
+	}
+}
+
+// TestSlowForEver: who is given up for its silence again and again may take longer
+// each time, up to 16 times as long, until it has brought something, or died.
+func TestSlowForEver(t *testing.T) {
+	in := starOf(Whole(0, mega, mega, 1, "n00"), Whole(1, mega, mega, 1, "n00"))
+	in.Params.Stall = time.Second
+	d := newDesk(t, in)
+	open := only[Open](d.say(Tick{}))[0]
+	// lives lets a stream that brings nothing be given up, and tells after how long.
+	lives := func() time.Duration {
+		t.Helper()
+		began := d.now
+		for {
+			at, ok := d.tr.Next()
+			if !ok {
+				t.Fatal("nothing is waited for")
+			}
+			d.now = at
+			if out := d.tr.Handle(at, Tick{}); len(only[Cancel](out)) > 0 {
+				took := d.now.Sub(began).Truncate(time.Second)
+				for len(only[Open](out)) == 0 {
+					d.now, _ = d.tr.Next()
+					out = d.tr.Handle(d.now, Tick{})
+				}
+				open = only[Open](out)[0]
+				return took
+			}
+		}
+	}
+	for _, want := range []float64{1, 2, 4, 8, 16, 16} {
+		if got := lives().Seconds(); got != want {
+			t.Errorf("it is given up after %v s, want %v", got, want)
+		}
+	}
+	for i := range 2 {
+		d.say(chunkOf(open.Stream, i, Content{1, mega}, 0, mega))
+	}
+	open = only[Open](d.say(Rejected{Shard: 0}))[0]
+	if got := lives(); got != time.Second {
+		t.Errorf("once it has brought something: given up after %v", got)
+	}
+	d.say(Died{Node: "n00"})
+	open = only[Open](d.say(Returned{Node: "n00"}))[0]
+	if got := lives(); got != time.Second {
+		t.Errorf("once it was dead: given up after %v", got)
 	}
 }

@@ -10,18 +10,23 @@ import (
 
 // cleanIf takes one stretch of garbage away, if there is enough of it, nobody
 // waits and the memory table, which must be rewritten for it, is rather empty; or
-// if there is twice as much as there should be.
-func (s *Store) cleanIf() {
+// if there is twice as much as there should be. It tells whether it did.
+func (s *Store) cleanIf() bool {
+	if s.w.lean {
+		return s.cleanLean()
+	}
 	if s.trouble != nil || !s.index.dirty(s.o.tuning) {
-		return
+		return false
 	}
 	quiet := len(s.queue) == 0 && s.w.inMemory < int64(s.o.tuning.writeBuffer/2)
 	if c := s.o.tuning; !quiet && s.index.dead < 2*max(c.leastDead, s.index.live/3) {
-		return
+		return false
 	}
 	if err := s.clean(s.index.stretch(s.o.tuning.stretch)); err != nil {
 		s.setTrouble(err)
+		return false
 	}
+	return true
 }
 
 // clean removes dead records. Their tombstones must not share a table with

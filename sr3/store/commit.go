@@ -53,6 +53,12 @@ type committer struct {
 	batch leveldb.Batch
 	// heal is the earliest time for the next attempt to open the database again.
 	heal time.Time
+	// pieces are those of the reserve that are there. lean: it was given up, and only
+	// deletions are written. See reserve.go.
+	pieces                        int
+	lean                          bool
+	growAfter, cleanAfter, refill time.Time
+	refillWait                    time.Duration
 }
 
 // commitAll is the committer's goroutine, which Close ends and waits for.
@@ -60,9 +66,12 @@ func (s *Store) commitAll() {
 	defer close(s.done)
 	var left *request
 	for {
-		s.cleanIf()
+		cleaned := s.cleanIf()
 		first := left
 		if first == nil {
+			if len(s.queue) == 0 && (cleaned && s.w.lean || s.grow()) {
+				continue
+			}
 			retry, stop := s.retryTimer()
 			select {
 			case first = <-s.queue:
@@ -125,11 +134,15 @@ func (s *Store) refuseAll() {
 
 // commit does what the requests want, as far as they may, and tells them. In
 // trouble it first tries to open the database again, after which they are looked at
-// anew. What needs no writing succeeds in any case.
+// anew. What needs no writing succeeds in any case. All of a batch delete or none does.
 func (s *Store) commit(batch []*request) {
-	var st *stage
-	for attempt := range 2 {
-		st = s.newStage()
+	deletes := len(batch) == 0 || batch[0].deletes()
+	if s.w.lean && !deletes && !s.refill(bytesOf(batch)) {
+		s.refuse(batch)
+		return
+	}
+	for attempt := range 4 {
+		st := s.newStage()
 		batch = slices.DeleteFunc(batch, func(r *request) bool {
 			err := r.stage(st)
 			if err != nil {
@@ -143,8 +156,12 @@ func (s *Store) commit(batch []*request) {
 			answer(batch, nil)
 			return
 		}
-		if s.trouble != nil {
-			if !s.heal(st.bytes, attempt == 0) {
+		if len(st.records) == 0 && s.w.lean {
+			s.refill(0)
+			return
+		}
+		if s.trouble != nil && !s.w.lean {
+			if !s.heal(st.bytes, attempt == 0, deletes && (len(st.records) > 0 || s.worthCleaning())) {
 				break
 			}
 			continue // with the index as it is now
@@ -155,9 +172,17 @@ func (s *Store) commit(batch []*request) {
 			answer(batch, nil)
 			return
 		}
+		s.w.lean = false
 		s.setTrouble(err)
 	}
 	answer(batch, explain(s.where(), s.trouble))
+}
+
+func bytesOf(batch []*request) (sum int64) {
+	for _, r := range batch {
+		sum += r.bytes()
+	}
+	return sum
 }
 
 func answer(batch []*request, err error) {

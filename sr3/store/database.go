@@ -45,6 +45,8 @@ type files struct {
 	now  func() time.Time
 	stor storage.Storage
 	lent bool
+	// openFile opens dir.
+	openFile func(dir string, readOnly bool) (storage.Storage, error)
 	// writeBuffer is goleveldb's.
 	writeBuffer int
 	// readOnly: the folder was opened so, since nothing can be written in it.
@@ -56,9 +58,9 @@ func (f *files) open(lent storage.Storage) error {
 		f.stor, f.lent = lent, true
 		return nil
 	}
-	stor, err := storage.OpenFile(f.dir, false)
+	stor, err := f.openFile(f.dir, false)
 	if err != nil && (noWrites(err) || noRoom(err)) {
-		if ro, err2 := storage.OpenFile(f.dir, true); err2 == nil {
+		if ro, err2 := f.openFile(f.dir, true); err2 == nil {
 			f.stor, f.readOnly = ro, true
 			return nil
 		}

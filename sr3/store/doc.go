@@ -28,4 +28,9 @@
 // After a failed write goleveldb writes nothing more until it is opened anew.
 // The committer does that (heal.go), as soon as a trial file can be written; until
 // then writes fail with a reason, and reads go on.
+//
+// On a full disk even deletions need room at first. It comes from a reserve
+// (reserve.go), up to 96 MiB of files that hold nothing: with them gone, what deletes
+// is written, and garbage is cleaned away, until the reserve is whole again and all
+// others may write.
 package store

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -344,53 +343,4 @@ func overwrite(t *testing.T, dir, pattern string, b []byte) {
 	for _, n := range names {
 		ok(t, os.WriteFile(n, b, 0o600))
 	}
-}
-
-// A real file system that is full, and one that is read-only.
-func TestFullFileSystem(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("mounting a tmpfs takes root: %v", err)
-	}
-	defer func() { ok(t, syscall.Unmount(dir, 0)) }()
-	cl := &clock{time.Unix(1000, 0)}
-	s := open(t, Options{Dir: filepath.Join(dir, "store"), Now: cl.now})
-	ctx := t.Context()
-	a := base(t, 0, 1, 1<<20)
-	ok(t, s.Put(ctx, a))
-	ballast := filepath.Join(dir, "ballast")
-	err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600)
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("the disk did not become full: %v", err)
-	}
-	b := base(t, 1, 1, 1<<20)
-	is(t, s.Put(ctx, b), ErrFull, dir, "no space left", "free space")
-	get(t, s, a)
-	if s.Usage().Full == "" {
-		t.Error("usage does not say that the disk is full")
-	}
-	ok(t, s.Close())
-	s = open(t, Options{Dir: filepath.Join(dir, "store"), Now: cl.now}) // on a full disk
-	get(t, s, a)
-	is(t, s.Put(ctx, b), ErrFull)
-	ok(t, os.Remove(ballast))
-	cl.t = cl.t.Add(time.Minute)
-	ok(t, s.Put(ctx, b))
-	get(t, s, b)
-	ok(t, s.Close())
-
-	ok(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=24m"))
-	s = open(t, Options{Dir: filepath.Join(dir, "store"), Now: cl.now})
-	get(t, s, a)
-	get(t, s, b)
-	c := base(t, 2, 1, 1000)
-	is(t, s.Put(ctx, c), ErrFull, "read-only")
-	if s.Usage().Readonly == "" {
-		t.Error("usage does not say that the disk is read-only")
-	}
-	ok(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=24m"))
-	cl.t = cl.t.Add(time.Minute)
-	ok(t, s.Put(ctx, c))
-	get(t, s, c)
-	ok(t, s.Close())
 }

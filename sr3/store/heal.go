@@ -29,24 +29,49 @@ func (s *Store) setTrouble(err error) {
 
 // heal tries to open the database for writing again: at once after a failure
 // that is not for want of room, else at most once in retryAfter. It needs room
-// for what is in journals, and for bytes beside. The old one stays until a trial
-// file shows that there is room, so that reading goes on.
-func (s *Store) heal(bytes int64, may bool) bool {
-	now := s.o.Now()
-	if wait := s.w.heal.Sub(now); !may || wait > 0 && wait <= retryAfter {
+// for what is in journals, and for bytes beside; for deletions the reserve is given
+// up if there is none. The old one stays until a trial file shows that there is room,
+// so that reading goes on.
+func (s *Store) heal(bytes int64, may, deletes bool) bool {
+	reserve := deletes && s.w.pieces > 0
+	if !reserve && (!may || s.tooSoon()) {
 		return false
 	}
-	s.w.heal = now.Add(retryAfter)
-	if err := s.reopen(bytes); err != nil {
+	err := s.reopen(bytes)
+	if full := err; err != nil && reserve && noRoom(err) && s.giveUp() {
+		if err = s.reopen(bytes); err == nil {
+			s.setTrouble(full)
+			s.w.lean, s.w.journaled, s.w.inMemory = true, 0, 0
+			s.w.refill, s.w.refillWait = s.o.Now().Add(retryAfter), retryAfter
+			return true
+		}
+	}
+	if err != nil {
 		s.setTrouble(err)
 		return false
 	}
+	s.w.journaled, s.w.inMemory = 0, 0
+	s.healed()
+	return true
+}
+
+// tooSoon tells whether an attempt was made within retryAfter; else this is one.
+func (s *Store) tooSoon() bool {
+	now := s.o.Now()
+	if wait := s.w.heal.Sub(now); wait > 0 && wait <= retryAfter {
+		return true
+	}
+	s.w.heal = now.Add(retryAfter)
+	return false
+}
+
+// healed takes note that all goes well again.
+func (s *Store) healed() {
 	s.mu.Lock()
 	s.trouble = nil
 	s.mu.Unlock()
-	s.w.journaled, s.w.inMemory = 0, 0
+	s.w.lean = false
 	s.o.Log.Info("writing works again", "dir", s.where())
-	return true
 }
 
 func (s *Store) reopen(bytes int64) error {
@@ -67,7 +92,7 @@ func (s *Store) reopen(bytes int64) error {
 // reopenFolder is for a folder that could be opened only for reading, or not at
 // all.
 func (s *Store) reopenFolder() error {
-	writable, err := storage.OpenFile(s.o.Dir, false)
+	writable, err := s.files.openFile(s.o.Dir, false)
 	if err != nil && !lockedByUs(err) {
 		return err
 	}
@@ -98,6 +123,7 @@ func (s *Store) load() error {
 		return errors.Join(err, db.close())
 	}
 	s.db, s.w.next = db, db.last+1
+	s.countPieces()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.index = x

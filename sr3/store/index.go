@@ -196,6 +196,8 @@ type tuning struct {
 	leastDead   int64
 	mostRecords int
 	stretch     int64
+	// pieces is how many of them the reserve has at most.
+	pieces int
 }
 
 // dirty tells whether garbage takes more than a third of what lives.

@@ -25,7 +25,7 @@ type model struct {
 
 func (m *model) open(tb testing.TB) {
 	tb.Helper()
-	m.s = open(tb, Options{Storage: m.d, tuning: tuning{writeBuffer: 128 << 10, leastDead: 1 << 10, mostRecords: 3, stretch: 4 << 10}})
+	m.s = open(tb, Options{Storage: m.d, tuning: tuning{writeBuffer: 128 << 10, leastDead: 1 << 10, mostRecords: 3, stretch: 4 << 10, pieces: mostPieces}})
 }
 
 func (m *model) expect(t *rapid.T, err error, want error) bool {

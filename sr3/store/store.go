@@ -36,8 +36,10 @@ type Options struct {
 	// The store does not close it.
 	Storage storage.Storage
 
-	// tuning has the sizes; tests make them small.
-	tuning tuning
+	// tuning has the sizes; tests make them small. openFile takes the place of
+	// goleveldb's, which opens a folder.
+	tuning   tuning
+	openFile func(dir string, readOnly bool) (storage.Storage, error)
 }
 
 // Store keeps objects, manifests and fences. All methods may be called by many
@@ -83,6 +85,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.tuning == (tuning{}) {
 		o.tuning = tuning{writeBuffer: 16 << 20, leastDead: 128 << 20, mostRecords: 1 << 16, stretch: 64 << 20}
+		if o.Storage == nil {
+			o.tuning.pieces = mostPieces
+		}
 	}
 	s := &Store{
 		o:       o,
@@ -94,7 +99,10 @@ func Open(o Options) (*Store, error) {
 		loose:   make(map[uint64]bool),
 		index:   newIndex(),
 	}
-	s.files = files{dir: o.Dir, log: o.Log, now: o.Now, writeBuffer: o.tuning.writeBuffer}
+	s.files = files{dir: o.Dir, log: o.Log, now: o.Now, writeBuffer: o.tuning.writeBuffer, openFile: o.openFile}
+	if s.files.openFile == nil {
+		s.files.openFile = storage.OpenFile
+	}
 	if err := s.files.open(o.Storage); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", s.where(), err)
 	}
@@ -119,6 +127,7 @@ func (s *Store) start() error {
 		return err
 	}
 	s.db, s.index, s.w.next = db, x, db.last+1
+	s.countPieces()
 	if trouble != nil {
 		s.setTrouble(trouble)
 	}
@@ -261,6 +270,7 @@ func (s *Store) Usage() Usage {
 	return u
 }
 
+// folderBytes is the size of what is in a folder, without the reserve.
 func folderBytes(dir string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -271,7 +281,7 @@ func folderBytes(dir string) (int64, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // compaction took it away meanwhile
 		}
-		if err == nil && info.Mode().IsRegular() {
+		if err == nil && info.Mode().IsRegular() && filepath.Ext(info.Name()) != ".tmp" {
 			sum += info.Size()
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -15,11 +16,15 @@ import (
 // its two directions; all others leave work in its queues. No lock of a stream
 // is taken under mu, nor the other way round.
 type conn struct {
-	e      *Endpoint
-	nc     net.Conn
-	dialed bool
-	addr   string // whom it leads to, for errors and logs
-	link   *link
+	e   *Endpoint
+	nc  net.Conn
+	tcp syscall.RawConn // of nc, nil if there is none
+	// confirms tells that the kernel says what was acknowledged.
+	confirms bool
+	stays    bool // both ends are on this host
+	dialed   bool
+	addr     string // whom it leads to, for errors and logs
+	link     *link
 	// copies tells that the socket wants one slice at a time and no deadlines
 	// while it writes (TLS), so that big messages are copied first.
 	copies bool
@@ -53,9 +58,13 @@ type conn struct {
 }
 
 func newConn(e *Endpoint, nc net.Conn, dialed bool, addr string, theirs hello, l *link) *conn {
-	_, isTLS := nc.(*tls.Conn)
+	secured, isTLS := nc.(*tls.Conn)
+	plain := nc
+	if isTLS {
+		plain = secured.NetConn()
+	}
 	c := &conn{
-		e: e, nc: nc, dialed: dialed, addr: addr, link: l, copies: isTLS,
+		e: e, nc: nc, tcp: rawOf(plain), dialed: dialed, addr: addr, link: l, copies: isTLS,
 		window:   int64(theirs.window),
 		maxSend:  min(int(theirs.message), e.cfg.maxMessage()),
 		maxReply: min(int(theirs.call), e.cfg.MaxCall),
@@ -67,6 +76,8 @@ func newConn(e *Endpoint, nc net.Conn, dialed bool, addr string, theirs hello, l
 		calls:    map[uint64]*pendingCall{},
 		serving:  map[uint64]*servedCall{},
 	}
+	c.stays = c.tcp != nil && isLocal(nc.LocalAddr(), nc.RemoteAddr())
+	_, _, c.confirms = counts(c.tcp)
 	c.in = wire{c: c, nc: nc, buf: make([]byte, wireBytes)}
 	c.out.meter.skip = 2 * mib
 	c.lastIn.Store(int64(c.born))
@@ -186,6 +197,46 @@ func (c *conn) message(payload []byte) (queued, alive bool) {
 	}
 	c.used()
 	return len(c.out.control) < messageBytes && c.controlLocked(header{kind: kindMessage}, payload) == nil, true
+}
+
+// delivered is how many bytes the other side has: as its kernel says, else as ours
+// has taken them, which is some more.
+func (c *conn) delivered() (n uint64, ok bool) {
+	if c.confirms {
+		acked, _, ok := counts(c.tcp) // not once it is closed
+		return acked, ok
+	}
+	return c.out.bulkWritten.Load(), true
+}
+
+// arrived is how many bytes have come: as our kernel says, since we may read late,
+// else as we have read them.
+func (c *conn) arrived() (n uint64, ok bool) {
+	if c.confirms {
+		_, received, ok := counts(c.tcp)
+		return received, ok
+	}
+	return c.in.bulk.Load(), true
+}
+
+// isLocal tells whether both ends of a connection have the same address.
+func isLocal(a, b net.Addr) bool {
+	x, ok := a.(*net.TCPAddr)
+	y, also := b.(*net.TCPAddr)
+	return ok && also && x.IP.Equal(y.IP)
+}
+
+// rawOf is the socket of a connection, nil if it has none.
+func rawOf(nc net.Conn) syscall.RawConn {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // used notes that the connection was of use until now.

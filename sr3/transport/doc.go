@@ -29,5 +29,6 @@
 // Reading order: frame.go and hello.go for the format, conn.go for what one
 // connection owns, writer.go, reader.go and dispatch.go for its two goroutines,
 // calls.go, stream.go and recv.go for what runs on it, peer.go for dialing and
-// keeper.go for pings and idle connections.
+// keeper.go for pings and idle connections; meter.go measures one connection, gauge.go
+// all of them together ([Endpoint.Link]).
 package transport

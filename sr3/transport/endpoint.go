@@ -50,6 +50,8 @@ type Endpoint struct {
 	messages     chan []byte
 	queuedBytes  atomic.Int64 // in messages
 
+	sent, received gauge
+
 	mu       sync.Mutex
 	closed   bool
 	conns    map[*conn]struct{}
@@ -78,6 +80,11 @@ func Listen(cfg Config, addr string, h Handler) (*Endpoint, error) {
 		conns:    map[*conn]struct{}{},
 		peers:    map[string]*peer{},
 		links:    map[string]*link{},
+	}
+	e.sent = gauge{carried: (*conn).delivered, record: func(*link, time.Duration, share) {}}
+	e.received = gauge{
+		carried: (*conn).arrived,
+		record:  func(l *link, at time.Duration, s share) { l.best.learn(at, s) },
 	}
 	if addr != "" {
 		if h == nil {
@@ -199,9 +206,11 @@ func (e *Endpoint) Peers() []Peer {
 	}
 	list := make([]Peer, 0, len(e.links))
 	for l := range maps.Values(e.links) {
+		best := l.best.get()
 		list = append(list, Peer{
 			Addr: l.addr, RTT: l.rtt(),
 			SendRate: l.sendRate.get(), RecvRate: l.recvRate.get(),
+			RecvBest: best.rate, RecvTotal: best.total,
 			Sent: l.sent.Load(), Received: l.received.Load(), Dropped: l.dropped.Load(),
 			Streams: streams[l], Connected: l.conns > 0,
 		})

@@ -18,6 +18,10 @@ type Peer struct {
 	// smoothed, 0 if unknown. A reader or sender that is slower than the
 	// network lowers them.
 	SendRate, RecvRate float64
+	// RecvBest is the best rate at which bulk came in the last minutes, RecvTotal
+	// what came from all peers together in the same moment: if that is all that the
+	// own link carries, the peer may be able to send faster. 0 if unknown.
+	RecvBest, RecvTotal float64
 	// Sent and Received are bytes on the wire, Dropped are messages that were
 	// not sent or not delivered for lack of room or connection.
 	Sent, Received, Dropped uint64
@@ -32,6 +36,7 @@ type link struct {
 	addr                    string
 	sent, received, dropped atomic.Uint64
 	sendRate, recvRate      rate
+	best                    bestShare // received
 	smoothed                atomic.Int64
 
 	// Guarded by the endpoint's mu.

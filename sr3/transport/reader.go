@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,7 @@ type wire struct {
 	ahead    int // how much to read ahead at the next fill
 	progress int
 	meter    meter
+	bulk     atomic.Uint64 // bytes of it that came
 }
 
 // header reads the next header. A clean end of the connection is io.EOF.
@@ -129,7 +131,10 @@ func (w *wire) count(n int, bulk bool) {
 		w.c.lastIn.Store(int64(now))
 	}
 	if bulk {
-		l.recvRate.learn(w.meter.add(now, l.rtt(), n))
+		rtt := l.rtt()
+		w.bulk.Add(uint64(n))
+		l.recvRate.learn(w.meter.add(now, rtt, n))
+		w.c.e.received.passed(now, now, rtt, w.c.e.all)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -30,6 +31,8 @@ type Stream struct {
 	sendReady chan struct{} // there is credit, or an error
 	recvReady chan struct{} // there is a message, or an error, or the waiter is done
 	dead      chan struct{} // closed when both directions are over at once
+
+	urgent atomic.Bool // its frames go before other bulk
 
 	frame outFrame // of the sender
 	taken *buffer  // what the last Recv returned
@@ -60,6 +63,17 @@ func newStream(c *conn, id uint64) *Stream {
 		credit:    c.window,
 		allowed:   int64(c.e.cfg.Window),
 	}
+}
+
+// Hurry lets what this side sends from now on go before the bulk of other streams.
+// It is to be called before anything is sent.
+func (s *Stream) Hurry() { s.urgent.Store(true) }
+
+// Waiting tells whether a message has come that nobody has received yet.
+func (s *Stream) Waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue) > 0
 }
 
 // Peer is the address at the other side.
@@ -99,13 +113,14 @@ func (s *Stream) SendParts(ctx context.Context, parts ...[]byte) error {
 	h := header{kind: kindData, id: s.id}
 	if small {
 		f := s.c.copied(h, parts)
-		f.stream = s
+		f.stream, f.urgent = s, s.urgent.Load()
 		return s.c.post(f)
 	}
 	if s.frame.written == nil {
 		s.frame.written = make(chan error, 1)
 	}
 	s.frame.lend(h, parts)
+	s.frame.urgent = s.urgent.Load()
 	sent, err := s.c.lendOut(ctx, s.dead, &s.frame)
 	clear(s.frame.parts)
 	if sent {
@@ -196,7 +211,9 @@ func (s *Stream) CloseSend() error {
 	done := s.recvErr != nil
 	s.ended = s.ended || done
 	s.mu.Unlock()
-	err := s.c.post(s.c.copied(header{kind: kindEnd, id: s.id}, nil))
+	f := s.c.copied(header{kind: kindEnd, id: s.id}, nil)
+	f.urgent = s.urgent.Load()
+	err := s.c.post(f)
 	if done && s.cancel == nil {
 		s.c.forgetStream(s)
 	}
@@ -230,7 +247,9 @@ func (s *Stream) finish(code uint16, text string) {
 	if !gone {
 		// In the order of the messages, so that all of them arrive before.
 		h := header{kind: kindEnd, flags: flagStop, id: s.id, code: code}
-		_ = s.c.post(s.c.copied(h, [][]byte{[]byte(text)}))
+		f := s.c.copied(h, [][]byte{[]byte(text)})
+		f.urgent = s.urgent.Load()
+		_ = s.c.post(f)
 	}
 	s.fail(errStreamClosed, false)
 	s.c.forgetStream(s)

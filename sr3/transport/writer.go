@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,10 +20,11 @@ type outbox struct {
 	bulk           []*outFrame
 	interrupted    bool // a deadline was set to get lent buffers back
 
-	batch  []*outFrame
-	slices [][]byte
-	joined []byte
-	meter  meter
+	batch       []*outFrame
+	slices      [][]byte
+	joined      []byte
+	meter       meter
+	bulkWritten atomic.Uint64
 }
 
 type frameState uint8
@@ -41,6 +44,7 @@ type outFrame struct {
 	own     *buffer
 	size    int // of the payload
 	stream  *Stream
+	urgent  bool
 	written chan error
 	state   frameState // guarded by the connection's mu
 }
@@ -83,7 +87,14 @@ func (c *conn) post(f *outFrame) error {
 		return c.closed
 	}
 	f.state = frameQueued
-	c.out.bulk = append(c.out.bulk, f)
+	at := len(c.out.bulk)
+	if f.urgent {
+		at = 0
+		for at < len(c.out.bulk) && c.out.bulk[at].urgent {
+			at++
+		}
+	}
+	c.out.bulk = slices.Insert(c.out.bulk, at, f)
 	c.wakeWriter()
 	return nil
 }
@@ -198,6 +209,7 @@ func (c *conn) write(control []byte) error {
 	}
 	total += bulk
 	defer clear(o.slices)
+	began := c.e.now()
 	if err := c.writeSlices(o.slices); err != nil {
 		return err
 	}
@@ -205,7 +217,10 @@ func (c *conn) write(control []byte) error {
 	if len(o.batch) > 0 {
 		now := c.e.now()
 		c.lastBulk.Store(int64(now))
-		c.link.sendRate.learn(o.meter.add(now, c.link.rtt(), bulk))
+		rtt := c.link.rtt()
+		o.bulkWritten.Add(uint64(bulk))
+		c.link.sendRate.learn(o.meter.add(now, rtt, bulk))
+		c.e.sent.passed(began, now, rtt, c.e.all)
 	}
 	return nil
 }

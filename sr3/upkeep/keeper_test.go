@@ -72,6 +72,30 @@ func TestADamagedCopyComesBackAtOnce(t *testing.T) {
 	}
 }
 
+// Under one name there may be two objects, of which one was never committed: that
+// is no copy of the other, and makes room for it.
+func TestOtherBytesOfOneName(t *testing.T) {
+	r := newRig(t, 12).at(0, true)
+	base := ref(shard.Base, 5, 100)
+	other := base
+	other.Checksum++
+	r.c = Committed{Known: true, Version: 5}
+	r.stock.Manifests = []*shard.Manifest{manifest(5, []shard.Ref{base})}
+	r.stock.Objects = []shard.Ref{other}
+	r.decide(0)
+	if h := r.k.Health(); h.Missing != 1 || h.UnderReplicated != 1 {
+		t.Errorf("health %+v", h)
+	}
+	got := r.wait(r.k.cfg.Grace)
+	if d := only[DeleteObjects](got); !reflect.DeepEqual(d, []DeleteObjects{{[]shard.Ref{other}}}) {
+		t.Errorf("deletes %v", d)
+	}
+	r.stock.Objects = nil
+	if f := only[FetchObject](r.decide(time.Second)); len(f) != 1 || f[0].Ref.Checksum != base.Checksum {
+		t.Errorf("fetches %v", f)
+	}
+}
+
 func TestIncompleteRingMovesNothing(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
 		r := newRig(t, 12).at(0, keeps)
@@ -102,6 +126,8 @@ func TestSweep(t *testing.T) {
 	m7 := manifest(7, []shard.Ref{base, delta, next})
 	m8 := manifest(8, []shard.Ref{base, delta, next, failed})
 	everything := []shard.Ref{old, base, folded, delta, next, failed, zombie, newer}
+	m11 := manifest(11, []shard.Ref{base, delta, next, newer})
+	m11.Epoch = 2
 	all := []*shard.Manifest{m3, m5, m6, m7, m8}
 	for name, c := range map[string]struct {
 		committed Committed
@@ -110,6 +136,7 @@ func TestSweep(t *testing.T) {
 		manifest  []shard.Version
 	}{
 		"committed":                        {Committed{Known: true, Version: 7}, all, []shard.Ref{old, failed, zombie}, []shard.Version{3, 5, 8}},
+		"one that may be committed yet":    {Committed{Known: true, Version: 7}, append(slices.Clone(all), m11), []shard.Ref{old, failed, zombie}, []shard.Version{3, 5, 8}},
 		"the version before is kept":       {Committed{Known: true, Version: 5}, all, []shard.Ref{folded, delta, next, failed, zombie}, []shard.Version{6, 7, 8}},
 		"not known":                        {Committed{Version: 7}, all, nil, nil},
 		"its manifest is not here":         {Committed{Known: true, Version: 7}, []*shard.Manifest{m3, m5, m6}, nil, nil},
@@ -172,7 +199,8 @@ func TestJumps(t *testing.T) {
 			t.Fatalf("after %v: %v", d, got)
 		}
 	}
-	r.c.Version = 5
+	// Not even when what was committed last is of an older placement.
+	r.c.Version, r.stock.Fence = 5, 2
 	got := only[DeleteObjects](r.wait(20 * time.Minute))
 	if len(got) != 1 || len(got[0].Refs) != 1 || got[0].Refs[0].Version != 2 {
 		t.Errorf("got %v", got)
@@ -258,6 +286,9 @@ func TestACopyGoesWhenAllOthersHaveIt(t *testing.T) {
 	}
 	// Gone from the disk, the manifest follows in the same way.
 	r.stock.Objects = nil
+	if d := only[DeleteManifest](r.wait(2 * r.k.cfg.Grace)); len(d) != 0 {
+		t.Fatalf("deleted before the others said so: %v", d)
+	}
 	var gone []DeleteManifest
 	for range 3600 {
 		got := r.decide(time.Second)
@@ -272,6 +303,35 @@ func TestACopyGoesWhenAllOthersHaveIt(t *testing.T) {
 	}
 	if !reflect.DeepEqual(gone, []DeleteManifest{{owner, 5}}) {
 		t.Fatalf("got %v", gone)
+	}
+}
+
+// Others keep what they gave their word for only for so long: a node that slept
+// does not believe a word that it heard before.
+func TestWordsAgeWhileANodeSleeps(t *testing.T) {
+	r := newRig(t, 12).at(0, false)
+	base := ref(shard.Base, 5, 100, r.self)
+	r.c = Committed{Known: true, Version: 5}
+	r.stock.Manifests = []*shard.Manifest{manifest(5, []shard.Ref{base})}
+	r.stock.Objects = []shard.Ref{base}
+	r.wait(r.k.cfg.Grace - 5*time.Second)
+	r.view = view(13) // asks anew at once
+	asks := only[AskHave](r.decide(time.Second))
+	if len(asks) != 1 {
+		t.Fatalf("asks %v", asks)
+	}
+	for _, id := range asks[0].Of {
+		r.k.Had(asks[0], id, false, asks[0].Refs)
+	}
+	if d := only[DeleteObjects](r.decide(r.k.cfg.Believe + time.Second)); len(d) != 0 {
+		t.Errorf("an old word was believed: %v", d)
+	}
+	// Nor one that came long after it was asked for.
+	for _, id := range asks[0].Of {
+		r.k.Had(asks[0], id, false, asks[0].Refs)
+	}
+	if d := only[DeleteObjects](r.decide(time.Second)); len(d) != 0 {
+		t.Errorf("a late word was believed: %v", d)
 	}
 }
 

@@ -20,7 +20,8 @@ type Handle struct {
 	leader  *lookout
 	adopted bool
 	done    chan struct{}
-	code    int // set before done is closed
+	code    int       // set before done is closed
+	ended   time.Time // of the leader; set before done is closed
 
 	mu     sync.Mutex
 	reaped bool // the leader's id may be another's by now
@@ -54,6 +55,17 @@ func (h *Handle) ExitCode() int {
 		return h.code
 	default:
 		return -1
+	}
+}
+
+// Ended is when the leader was seen to end, which is before what it left behind was
+// cleared away; known once Done is closed.
+func (h *Handle) Ended() time.Time {
+	select {
+	case <-h.done:
+		return h.ended
+	default:
+		return time.Time{}
 	}
 }
 
@@ -106,8 +118,12 @@ func (h *Handle) others() ([]proc, error) {
 
 // watch waits for the worker's end and sees to it that nothing is left of it.
 func (h *Handle) watch(ctx context.Context) {
-	if !h.leader.wait(ctx, h.m.clock) || !h.clearOthers(ctx) {
+	if !h.leader.wait(ctx, h.m.clock) {
 		return // the Manager is closed
+	}
+	h.ended = h.m.clock.Now()
+	if !h.clearOthers(ctx) {
+		return
 	}
 	h.mu.Lock()
 	// Only now, so that its group's id could not become another's.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,9 +21,13 @@ func TestWorkerEndsByItself(t *testing.T) {
 	r := newRig(t)
 	r.open()
 	for _, code := range []int{0, 3, 255} {
+		began := time.Now()
 		h := r.start(r.spec("w"+strconv.Itoa(code), "exit", strconv.Itoa(code)))
 		if got := r.gone(h); got != code {
 			t.Errorf("exit code %d, want %d", got, code)
+		}
+		if at := h.Ended(); at.Before(began) || at.After(time.Now()) {
+			t.Errorf("ended at %v, began at %v", at, began)
 		}
 		if err := errors.Join(h.Terminate(), h.Kill()); err != nil {
 			t.Errorf("signals to a worker that is gone: %v", err)
@@ -74,8 +79,8 @@ func TestTerminateAndKill(t *testing.T) {
 	if err := hard.Terminate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := hard.ExitCode(); got != -1 {
-		t.Errorf("exit code %d of a living worker, want -1", got)
+	if got, at := hard.ExitCode(), hard.Ended(); got != -1 || !at.IsZero() {
+		t.Errorf("exit code %d and end %v of a living worker, want -1 and none", got, at)
 	}
 	if err := hard.Kill(); err != nil {
 		t.Fatal(err)

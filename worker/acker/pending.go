@@ -28,7 +28,7 @@ type Pending[T any] struct {
 
 // NewPending makes an empty Pending.
 func NewPending[T any]() *Pending[T] {
-	return &Pending[T]{ring: newRing[T](startSlots, maxSlots)}
+	return &Pending[T]{ring: newRing[T](startSlots, maxPending)}
 }
 
 // Add puts v under seq and starts its time. A value that is already there is

@@ -8,6 +8,9 @@ const (
 	startSlots = 64
 	// maxSlots is where a ring stops growing; 24 MiB of a Ledger's entries.
 	maxSlots = 1 << 20
+	// maxPending is that of a spout task, of which a checkpoint may keep the trees of
+	// a whole interval in flight. In the overflow they would take more memory.
+	maxPending = 1 << 22
 	// maxStrays is how many evictable entries may lie in a ring's overflow.
 	maxStrays = 1 << 12
 

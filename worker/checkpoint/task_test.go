@@ -184,9 +184,37 @@ func TestParticipant(t *testing.T) {
 	wantEffects(t, "rollback", task.Marker(0, roll, 0), DropHeld{}, FailAll[string]{[]string{"c", "d"}},
 		LoadState{Version: v2, Running: true}, Forward{roll})
 	settle("e", 1, FailNow)
+	wantEffects(t, "a save of the older era", task.Saved(Version{3, 1}, nil, false))
 	again := Marker{Action: Rollback, Era: 3, TxID: 2, Committed: v2}
 	wantEffects(t, "the load goes on", task.Marker(0, again, 0), DropHeld{}, Forward{again})
 	wantEffects(t, "loaded in era 3", task.Loaded(v2, nil), Reply{ok(5, Installed, 3, 2)}, RunHeld{})
+	// The transaction has the number that one of an older era had, whose save ends
+	// only now; nor is what an older era committed news.
+	p4 := Marker{Action: Prepare, Era: 3, TxID: 3, Committed: Version{3, 1}}
+	wantEffects(t, "prepare 3 of era 3", task.Marker(0, p4, 0), SaveState{Version: Version{3, 3}, Base: v2}, Forward{p4}, RunHeld{})
+	wantEffects(t, "the save of era 1", task.Saved(Version{3, 1}, nil, false))
+	prepared.Era, prepared.TxID = 3, 3
+	wantEffects(t, "the save of era 3", task.Saved(Version{3, 3}, nil, false), Reply{prepared})
+}
+
+// A load goes on for the version that it is of only; what comes of another one is
+// not taken for the state.
+func TestLoadOfAnotherVersion(t *testing.T) {
+	task := NewTask(5, NewAligner(Aligned, []int32{10}, 2), NewParticipant[string](5, false))
+	v1, v2 := Version{1, 1}, Version{4, 3}
+	first := Marker{Action: InitState, Era: 2, TxID: 1, Committed: v1}
+	wantEffects(t, "initstate", task.Marker(0, first, 0), DropHeld{}, LoadState{Version: v1}, Forward{first})
+	second := Marker{Action: Rollback, Era: 4, TxID: 4, Committed: v2}
+	wantEffects(t, "a newer version is wanted", task.Marker(0, second, 0), DropHeld{}, LoadState{Version: v2}, Forward{second})
+	wantEffects(t, "the older one is loaded", task.Loaded(v1, nil))
+	if task.Open() {
+		t.Error("it is open with the older version")
+	}
+	wantEffects(t, "the older one failed", task.Loaded(v1, errBad))
+	wantEffects(t, "the newer one is loaded", task.Loaded(v2, nil), Reply{ok(5, Installed, 4, 4)}, RunHeld{})
+	if !task.Open() {
+		t.Error("it is not open")
+	}
 }
 
 // A rollback to a version that this task prepared is the news of its commit.

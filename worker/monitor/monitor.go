@@ -82,6 +82,8 @@ const (
 	RecoveryRunning      = "recovery_running"
 	RecoveryBytes        = "recovery_bytes"
 	RecoveryPredicted    = "recovery_predicted_seconds"
+	RecoveryDetect       = "recovery_detect_seconds"
+	RecoveryPlace        = "recovery_place_seconds"
 	RecoveryFetch        = "recovery_fetch_seconds"
 	RecoveryRebuild      = "recovery_rebuild_seconds"
 	RecoveryResume       = "recovery_resume_seconds"
@@ -177,6 +179,10 @@ func helpState(name string) string {
 		return "Bytes that the last recovery brought in."
 	case RecoveryPredicted:
 		return "How long the last recovery was expected to take."
+	case RecoveryDetect:
+		return "How long what the last recovery made good was lost before that was noticed; 0 if that is not known."
+	case RecoveryPlace:
+		return "How long the last recovery took from there until its plan was made."
 	case RecoveryFetch:
 		return "How long the last recovery fetched; it overlaps with rebuilding."
 	case RecoveryRebuild:

@@ -64,8 +64,10 @@ type Config struct {
 	Levels *Levels
 	// States keeps the state of stateful topologies; nil keeps it in memory.
 	States func(StatesSpec) (States, error)
-	// Noticed is when it became known that the worker is needed.
+	// Noticed is when it became known that the worker is needed, Detect how long it
+	// was lost by then; 0 if that is not known.
 	Noticed time.Time
+	Detect  time.Duration
 	// OnWorker, if set, is shown the worker before it runs.
 	OnWorker func(*worker.Worker)
 }
@@ -76,8 +78,9 @@ type StatesSpec struct {
 	Conf     *conf.Conf
 	// Ring is where the supervisor's ring node listens now, "" if there is none.
 	Ring func() string
-	// Noticed is when it became known that the worker is needed.
+	// Noticed and Detect are those of Config.
 	Noticed time.Time
+	Detect  time.Duration
 	Logger  *slog.Logger
 }
 
@@ -234,7 +237,7 @@ func (p *process) states() (States, error) {
 	if !p.layout.Stateful() || p.cfg.States == nil {
 		return nil, nil //nolint:nilnil // there is nothing to keep
 	}
-	s, err := p.cfg.States(StatesSpec{Topology: p.cfg.Topology, Conf: p.layout.Conf, Ring: p.ringNode, Noticed: p.cfg.Noticed, Logger: p.log})
+	s, err := p.cfg.States(StatesSpec{Topology: p.cfg.Topology, Conf: p.layout.Conf, Ring: p.ringNode, Noticed: p.cfg.Noticed, Detect: p.cfg.Detect, Logger: p.log})
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: its state: %w", p.cfg.Topology, err)
 	}

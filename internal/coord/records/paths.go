@@ -23,13 +23,14 @@ const (
 	dirStandings    = "stormring/standings"
 	dirCheckpoints  = "stormring/checkpoints"
 	dirRing         = "stormring/ring"
+	dirLosses       = "stormring/losses"
 )
 
 func parents() []string {
 	return []string{
 		dirStorms, dirAssignments, dirSupervisors, dirNimbuses, dirErrors, dirCredentials, dirLogConfigs,
 		dirWorkerbeats, dirProfilers, dirBackpressure, dirBlobs, dirBlobVersions, dirLives, dirStandings,
-		dirCheckpoints, dirRing,
+		dirCheckpoints, dirRing, dirLosses,
 	}
 }
 

@@ -138,7 +138,7 @@ func TestInitMakesStormsLayout(t *testing.T) {
 	})
 	got, _, err = s.Session().Children(t.Context(), root+"/stormring")
 	w.must(err)
-	w.equal(got, []string{"checkpoints", "lifecycle", "ring", "standings"})
+	w.equal(got, []string{"checkpoints", "lifecycle", "losses", "ring", "standings"})
 }
 
 func TestRootMayBeThatOfTheStore(t *testing.T) {

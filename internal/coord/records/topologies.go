@@ -158,7 +158,7 @@ func (s *Store) RemoveLogConfig(ctx context.Context, id cluster.TopologyID) erro
 // base, its assignment, its life and its blobs: also what only Storm's own
 // workers write.
 func (s *Store) RemoveTopologyExtras(ctx context.Context, id cluster.TopologyID) error {
-	for _, dir := range []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints} {
+	for _, dir := range []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints, dirLosses} {
 		if err := s.removeTree(ctx, s.path(dir, string(id))); err != nil {
 			return err
 		}
