@@ -138,7 +138,8 @@ func failing() []Setup {
 		{
 			Name: "killed", Title: "holders lost on the way, 200 Mbit/s",
 			Text: "When a third of the shards is there, so many holders are unplugged, first those that have sent most: they are silent from then on. " +
-				"A stream that is silent for half a second is given up if others bring something meanwhile, else after a second; relays give up those behind them a little sooner.",
+				"A stream is given up when it is silent for as long as eight chunks take at its share of the link (about a second here), at least half a second; " +
+				"relays give up those behind them a little sooner.",
 			Nodes: 12, Link: even, Receiver: even, Replicas: 3,
 			MiB: []int{64}, Killed: []int{0, 1, 2},
 		},

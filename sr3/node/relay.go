@@ -19,12 +19,11 @@ import (
 type child struct {
 	t      *serving
 	flow   *recovery.Flow
-	stall  time.Duration // how long it may be silent once it has begun
+	stall  time.Duration // how long it may be silent
 	orders []recovery.Order
 	buffer []byte
 	due    map[span]*coming // what has not come yet
-	begun  bool
-	fault  bool // some of it will not come, which the receiver knows
+	fault  bool             // some of it will not come, which the receiver knows
 
 	mu     sync.Mutex
 	stream *transport.Stream // nil until it is open
@@ -162,11 +161,7 @@ func (c *child) open(ctx context.Context) error {
 
 // next takes in one frame. more is false when nothing comes any more.
 func (c *child) next(ctx context.Context) (more bool, err error) {
-	wait := c.t.stall()
-	if c.begun {
-		wait = c.stall
-	}
-	recvCtx, cancel := context.WithTimeout(ctx, wait)
+	recvCtx, cancel := context.WithTimeout(ctx, c.stall)
 	defer cancel()
 	f, body, err := recvFrame(recvCtx, c.opened(), c.buffer)
 	switch {
@@ -176,13 +171,12 @@ func (c *child) next(ctx context.Context) (more bool, err error) {
 		}
 		return false, nil
 	case err != nil && recvCtx.Err() != nil && ctx.Err() == nil:
-		return false, fmt.Errorf("it was silent for %v", wait)
+		return false, fmt.Errorf("it was silent for %v", c.stall)
 	case err != nil:
 		return false, err
 	case !f.Intact(body):
 		return false, fmt.Errorf("a chunk of part %v: %w", spanOf(f.Part), shard.ErrDamaged)
 	}
-	c.begun = true
 	switch f.Kind {
 	case protocol.FrameLacks:
 		c.lost(f.Part)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stormring/stormring/sr3/protocol"
+	"github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/ring"
 	"github.com/stormring/stormring/sr3/shard"
 )
@@ -115,7 +116,7 @@ func (l *Lookup) Text() string {
 	var b strings.Builder
 	if s := l.State; s != nil {
 		fmt.Fprintf(&b, "key %q of %s: slot %d, shard %d (slots %s) of version %v, %s, %s\n",
-			s.Key, s.Owner, s.Slot, s.Shard, s.Slots, s.Version, count(s.Objects, "object", "objects"), size(s.Bytes))
+			s.Key, s.Owner, s.Slot, s.Shard, s.Slots, s.Version, count(s.Objects, "object", "objects"), recovery.Size(s.Bytes))
 		called := l.calls()
 		fmt.Fprintf(&b, "copies belong at %s; the manifest names %s\n\n", list(called, idsOf(s.Holders)), list(called, s.Named))
 	}

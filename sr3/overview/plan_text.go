@@ -54,7 +54,7 @@ func (t *TaskPlan) row(called names) []string {
 		return append(cells, "-", fmt.Sprint(t.Version), "", "", "", "", "", "", "", "all")
 	}
 	first := t.Plans[0]
-	cells = append(cells, called.of(t.On), fmt.Sprint(t.Version), strconv.Itoa(t.Shards), size(t.Stored), size(first.Bytes), string(first.Mode))
+	cells = append(cells, called.of(t.On), fmt.Sprint(t.Version), strconv.Itoa(t.Shards), recovery.Size(t.Stored), recovery.Size(first.Bytes), string(first.Mode))
 	for _, m := range []recovery.Mode{recovery.Star, recovery.Line, recovery.Tree} {
 		cells = append(cells, t.predicted(m))
 	}
@@ -65,7 +65,7 @@ func (t *TaskPlan) row(called names) []string {
 func (t *TaskPlan) predicted(m recovery.Mode) string {
 	for _, other := range t.Plans[0].Modes {
 		if other.Mode == m {
-			return millis(other.TotalMS)
+			return recovery.Millis(other.TotalMS)
 		}
 	}
 	return "-"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stormring/stormring/sr3/recovery"
 	"github.com/stormring/stormring/sr3/ring"
 )
 
@@ -16,7 +17,7 @@ func (r *Ring) Text() string {
 	s, called := &r.Sums, r.names()
 	fmt.Fprintf(&b, "nodes: %d living of %d, hosts: %d, racks: %d, positions: %d\n", s.Living, s.Nodes, s.Hosts, s.Racks, s.Positions)
 	fmt.Fprintf(&b, "tasks with state: %d, copies of shards: %d, stored: %s, on disk: %s, streams of recoveries: %d\n",
-		s.Owners, s.Shards, size(s.Bytes), size(s.DiskBytes), s.Recoveries)
+		s.Owners, s.Shards, recovery.Size(s.Bytes), recovery.Size(s.DiskBytes), s.Recoveries)
 	fmt.Fprintf(&b, "under-replicated: %d, repaired: %d, damaged: %d\n\n", s.UnderReplicated, s.Repaired, s.Damaged)
 	rows := [][]string{{"NODE", "HOST", "RACK", "ADDRESS", "POSITIONS", "STATUS", "SHARDS", "STORED", "ON DISK", "UNDER-REPLICATED", "REPAIRED", "DAMAGED", "TROUBLE"}}
 	for i := range r.Nodes {
@@ -40,7 +41,7 @@ func (n *Node) row() []string {
 	if !n.Answered {
 		return append(cells, "?", "?", "?", "?", "?", "?", "")
 	}
-	return append(cells, strconv.Itoa(n.Shards), size(n.Bytes), size(n.DiskBytes), strconv.Itoa(n.UnderReplicated),
+	return append(cells, strconv.Itoa(n.Shards), recovery.Size(n.Bytes), recovery.Size(n.DiskBytes), strconv.Itoa(n.UnderReplicated),
 		strconv.FormatInt(n.Repaired, 10), strconv.FormatInt(n.Damaged, 10), n.Trouble)
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/stormring/stormring/sr3/recovery"
 )
 
 // table writes rows in columns; the first is the head.
@@ -69,37 +71,12 @@ func list[ID ~string](n names, ids []ID) string {
 	return strings.Join(out, ", ")
 }
 
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	for _, unit := range []struct {
-		name  string
-		bytes int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if bytes >= unit.bytes {
-			return fmt.Sprintf("%.1f %s", float64(bytes)/float64(unit.bytes), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d B", bytes)
-}
-
-// millis is a time in milliseconds for people, with three digits or so.
-func millis(ms float64) string {
-	d := time.Duration(ms * float64(time.Millisecond))
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(10 * time.Microsecond).String()
-}
-
 // took is a duration in milliseconds, or a dash for none.
 func took(ms float64) string {
 	if ms == 0 {
 		return "-"
 	}
-	return millis(ms)
+	return recovery.Millis(ms)
 }
 
 // ago is for how long something has been, of which the milliseconds are no news.

@@ -109,8 +109,8 @@ func TestRecoveryState(t *testing.T) {
 
 func TestNumbersForPeople(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{size(0), "0 B"}, {size(1023), "1023 B"}, {size(1 << 10), "1.0 KiB"}, {size(1536 << 20), "1.5 GiB"},
-		{millis(0.004), "0s"}, {millis(0.123), "120µs"}, {millis(1234.5), "1.235s"}, {millis(12345), "12.3s"}, {took(0), "-"},
+		{recovery.Size(0), "0 B"}, {recovery.Size(1023), "1023 B"}, {recovery.Size(1 << 10), "1.0 KiB"}, {recovery.Size(1536 << 20), "1.5 GiB"},
+		{recovery.Millis(0.004), "0s"}, {recovery.Millis(0.123), "120µs"}, {recovery.Millis(1234.5), "1.235s"}, {recovery.Millis(12345), "12.3s"}, {took(0), "-"},
 		{ago(-5), "0s"}, {ago(1249), "1.2s"}, {ago(3_725_400), "1h2m5s"},
 		{ranges([]int{0, 1, 2, 5, 7, 8}), "0-2,5,7-8"}, {ranges(nil), ""},
 		{count(1, "shard", "shards"), "1 shard"}, {count(0, "shard", "shards"), "0 shards"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/stormring/stormring/sr3/recovery"
 )
 
 // Text is the topology's state for people.
@@ -29,7 +31,7 @@ func (t *Topology) Text() string {
 
 func (c *Component) write(b *strings.Builder, called names) {
 	fmt.Fprintf(b, "%s: %s, %s, %s in memory, %s on the ring", c.Name,
-		count(len(c.Tasks), "task", "tasks"), count(int(c.Keys), "key", "keys"), size(c.Bytes), size(c.Stored))
+		count(len(c.Tasks), "task", "tasks"), count(int(c.Keys), "key", "keys"), recovery.Size(c.Bytes), recovery.Size(c.Stored))
 	if c.Running > 0 {
 		fmt.Fprintf(b, ", recovering: %d", c.Running)
 	}
@@ -74,12 +76,12 @@ func (k *Task) row(called names) []string {
 	if !k.Reported {
 		return append(cells, "?", "never", "?", "?", "?", "?", "?", "?", "?", "?", "?", "?", "?")
 	}
-	cells = append(cells, called.of(k.Node), ago(k.AgeMillis)+" ago", string(k.Mode), k.Resume, strconv.FormatInt(k.Keys, 10), size(k.Bytes))
+	cells = append(cells, called.of(k.Node), ago(k.AgeMillis)+" ago", string(k.Mode), k.Resume, strconv.FormatInt(k.Keys, 10), recovery.Size(k.Bytes))
 	p := &k.Checkpoint
 	if p.Version == 0 {
 		return append(cells, "none", "", "", "", "", "", "")
 	}
-	return append(cells, fmt.Sprint(p.Version), ago(p.AgeMillis)+" ago", millis(p.DurationMS), millis(p.FreezeMS), size(p.Bytes), size(p.Stored), strconv.Itoa(p.Shards))
+	return append(cells, fmt.Sprint(p.Version), ago(p.AgeMillis)+" ago", recovery.Millis(p.DurationMS), recovery.Millis(p.FreezeMS), recovery.Size(p.Bytes), recovery.Size(p.Stored), strconv.Itoa(p.Shards))
 }
 
 func (k *Task) holderRow(called names) []string {
@@ -99,7 +101,7 @@ func listHolders(all []Holder, called names) string {
 	}
 	parts := make([]string, len(all))
 	for i, h := range all {
-		has := size(h.Has)
+		has := recovery.Size(h.Has)
 		if h.Has < 0 {
 			has = "?"
 		}
@@ -131,7 +133,7 @@ func (k *Task) notes() []string {
 
 func (v *Recovery) row(task int32, called names) []string {
 	return []string{
-		strconv.Itoa(int(task)), ago(v.AgeMillis) + " ago", named(string(v.Mode)), named(called.of(string(v.Receiver))), strconv.Itoa(v.Shards), size(v.Bytes),
+		strconv.Itoa(int(task)), ago(v.AgeMillis) + " ago", named(string(v.Mode)), named(called.of(string(v.Receiver))), strconv.Itoa(v.Shards), recovery.Size(v.Bytes),
 		took(v.DetectMS), took(v.PlaceMS), took(v.FetchMS), took(v.RebuildMS), took(v.ResumeMS), took(v.FirstMS),
 		took(v.PredictedMS), took(v.MeasuredMS), v.state(),
 	}

@@ -3,7 +3,6 @@ package recovery
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // worthwhile is what line or tree must save to be taken: predictions are not
@@ -17,9 +16,9 @@ func (w *world) choose(modes []Prediction, scattered bool) (Mode, string) {
 	case w.Mode == Star:
 		return Star, fmt.Sprintf("star was asked for; %s.", forecast(star))
 	case w.Mode == Line:
-		return Line, fmt.Sprintf("line was asked for; %s, star %s.", forecast(line), millis(star.TotalMS))
+		return Line, fmt.Sprintf("line was asked for; %s, star %s.", forecast(line), Millis(star.TotalMS))
 	case w.Mode == Tree:
-		return Tree, fmt.Sprintf("tree was asked for; %s, star %s.", forecast(tree), millis(star.TotalMS))
+		return Tree, fmt.Sprintf("tree was asked for; %s, star %s.", forecast(tree), Millis(star.TotalMS))
 	case !w.measured:
 		return w.unmeasured(star, scattered)
 	}
@@ -33,10 +32,10 @@ func (w *world) choose(modes []Prediction, scattered bool) (Mode, string) {
 		}
 	}
 	if cause != "" {
-		return best.Mode, fmt.Sprintf("auto took %s: %s; predicted %s, star %s.", best.Mode, cause, millis(best.TotalMS), millis(star.TotalMS))
+		return best.Mode, fmt.Sprintf("auto took %s: %s; predicted %s, star %s.", best.Mode, cause, Millis(best.TotalMS), Millis(star.TotalMS))
 	}
 	return Star, fmt.Sprintf("auto took star: nothing to gain by merging or relaying (line %s, tree %s); %s.",
-		millis(line.TotalMS), millis(tree.TotalMS), forecast(star))
+		Millis(line.TotalMS), Millis(tree.TotalMS), forecast(star))
 }
 
 // causeOf names what makes m faster than star, or "" if none of the four causes
@@ -47,7 +46,7 @@ func causeOf(star, m Prediction) string {
 	case star.Limit == "path" && m.PathMS < worthwhile*star.PathMS:
 		return fmt.Sprintf("the path between sites is shared and merging before it saves %s of its time", percent(m.PathMS, star.PathMS))
 	case fewer:
-		return fmt.Sprintf("merging on the way leaves %s of %s for the receiver", size(m.Bytes), size(star.Bytes))
+		return fmt.Sprintf("merging on the way leaves %s of %s for the receiver", Size(m.Bytes), Size(star.Bytes))
 	case star.Limit == "receiver" && m.ReceiverMS < worthwhile*star.ReceiverMS:
 		return fmt.Sprintf("the receiver's processors are the limit and merging elsewhere spares them %s", percent(m.ReceiverMS, star.ReceiverMS))
 	case star.incast && m.Streams < star.Streams:
@@ -73,11 +72,11 @@ func (w *world) unmeasured(star Prediction, scattered bool) (Mode, string) {
 	case !scattered:
 		return Star, "auto took star: nothing measured, and no chain is scattered, so that nothing is to be merged."
 	case bytes <= limit:
-		return Star, fmt.Sprintf("auto took star by size, with nothing measured: chains are scattered, but %s is not above %s.", size(bytes), size(limit))
+		return Star, fmt.Sprintf("auto took star by size, with nothing measured: chains are scattered, but %s is not above %s.", Size(bytes), Size(limit))
 	case !w.Params.LatencySensitive:
-		return Line, fmt.Sprintf("auto took line by size, with nothing measured: chains are scattered, %s is above %s, and the topology is not sensitive to latency.", size(bytes), size(limit))
+		return Line, fmt.Sprintf("auto took line by size, with nothing measured: chains are scattered, %s is above %s, and the topology is not sensitive to latency.", Size(bytes), Size(limit))
 	default:
-		return Tree, fmt.Sprintf("auto took tree by size, with nothing measured: chains are scattered, %s is above %s, and the topology is sensitive to latency.", size(bytes), size(limit))
+		return Tree, fmt.Sprintf("auto took tree by size, with nothing measured: chains are scattered, %s is above %s, and the topology is sensitive to latency.", Size(bytes), Size(limit))
 	}
 }
 
@@ -86,30 +85,7 @@ func forecast(p Prediction) string {
 		"links": "the links", "holders": "folding at the holders", "receiver": "the receiver's processors",
 		"path": "the path between sites", "setup": "round trips",
 	}
-	return fmt.Sprintf("predicted %s, limited by %s", millis(p.TotalMS), limits[p.Limit])
-}
-
-func millis(ms float64) string {
-	d := time.Duration(ms * float64(time.Millisecond))
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(10 * time.Microsecond).String()
+	return fmt.Sprintf("predicted %s, limited by %s", Millis(p.TotalMS), limits[p.Limit])
 }
 
 func percent(less, more float64) string { return fmt.Sprintf("%.0f %%", 100*(1-less/more)) }
-
-func size(bytes int64) string {
-	switch {
-	case bytes >= 10<<30:
-		return fmt.Sprintf("%d GiB", bytes>>30)
-	case bytes >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-	case bytes >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
-	}
-	return fmt.Sprintf("%d B", bytes)
-}

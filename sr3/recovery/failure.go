@@ -57,7 +57,7 @@ func (t *Tracker) lose(f *flight, node NodeID, why string) {
 			then = "the rest is planned anew as " + string(t.mode)
 		}
 	}
-	t.note("%s failed: %s; %s were missing, %s", node, why, size(missing), then)
+	t.note("%s failed: %s; %s were missing, %s", node, why, Size(missing), then)
 }
 
 // maxRelayReplans is how often line and tree are planned anew.

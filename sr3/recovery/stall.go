@@ -15,7 +15,7 @@ const (
 
 // HopStall is how much sooner each relay gives up those behind it than it would be
 // given up itself.
-const HopStall = 100 * time.Millisecond
+const HopStall = 150 * time.Millisecond
 
 // height is how many nodes are behind a flow's node, along the longest way.
 func (f *Flow) height() int {

@@ -11,14 +11,14 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Recovery of %s, version %v, at %s: %s\n", p.Owner, p.Version, p.Receiver, p.Mode)
 	fmt.Fprintf(&b, "%s\n", p.Reason)
-	fmt.Fprintf(&b, "%d shards, %s over links", p.Shards, size(p.Bytes))
+	fmt.Fprintf(&b, "%d shards, %s over links", p.Shards, Size(p.Bytes))
 	if p.LocalBytes > 0 {
-		fmt.Fprintf(&b, ", %s from the own disk", size(p.LocalBytes))
+		fmt.Fprintf(&b, ", %s from the own disk", Size(p.LocalBytes))
 	}
 	fmt.Fprintf(&b, "; at most %d streams at a time\n\n", p.Streams)
 	fmt.Fprintf(&b, "%-5s %10s %10s %10s %8s %6s  %s\n", "mode", "predicted", "received", "moved", "streams", "depth", "limit")
 	for _, m := range p.Modes {
-		fmt.Fprintf(&b, "%-5s %10s %10s %10s %8d %6d  %s\n", m.Mode, millis(m.TotalMS), size(m.Bytes), size(m.Moved), m.Streams, m.Depth, m.Limit)
+		fmt.Fprintf(&b, "%-5s %10s %10s %10s %8d %6d  %s\n", m.Mode, Millis(m.TotalMS), Size(m.Bytes), Size(m.Moved), m.Streams, m.Depth, m.Limit)
 	}
 	b.WriteString("\n")
 	scattered := map[int]bool{}
@@ -40,7 +40,7 @@ func (p *Plan) String() string {
 
 func (f *Flow) write(b *strings.Builder, scattered map[int]bool, depth int) {
 	indent := strings.Repeat("  ", depth)
-	fmt.Fprintf(b, "%s%s -> %s: %s", indent, f.Node, f.To, size(f.Bytes))
+	fmt.Fprintf(b, "%s%s -> %s: %s", indent, f.Node, f.To, Size(f.Bytes))
 	if len(f.Own) > 0 {
 		fmt.Fprintf(b, ", own %s", listing(f.Own, scattered))
 	}
