@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stormring/stormring/clienttests/fetch"
 )
 
 const (
@@ -41,8 +43,8 @@ func newClient(t *testing.T, version string, cl *cluster) *client {
 	t.Helper()
 	needs := []string{"javac", "mvn"}
 	c := &client{
-		classpath: clients(t, needs, "classpath", version),
-		jar:       clients(t, needs, "jar", version),
+		classpath: fetch.Client(t, needs, "classpath", version),
+		jar:       fetch.Client(t, needs, "jar", version),
 		conf:      t.TempDir(),
 	}
 	port := "1"

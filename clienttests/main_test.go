@@ -1,12 +1,10 @@
 package clienttests
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -45,29 +43,3 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	return name, nil
 })
-
-// clients runs scripts/clients and returns what it prints. Without the tools
-// in needs the test is skipped, except where CI is set: there the script
-// installs them, or the test fails.
-func clients(t *testing.T, needs []string, args ...string) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("real clients are too slow for -short")
-	}
-	if os.Getenv("CI") == "" {
-		for _, tool := range needs {
-			if _, err := exec.LookPath(tool); err != nil {
-				t.Skipf("there is no %s here; as root on Debian, CI=1 installs it", tool)
-			}
-		}
-	}
-	out, err := exec.CommandContext(t.Context(), "../scripts/clients", args...).Output()
-	if err != nil {
-		detail := err.Error()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			detail += "\n" + string(exit.Stderr)
-		}
-		t.Fatalf("scripts/clients %s: %s", strings.Join(args, " "), detail)
-	}
-	return strings.TrimSpace(string(out))
-}

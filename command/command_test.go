@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 	t.Setenv("STORM_CONF_DIR", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	const (
-		commands   = "there are activate, admin, bench, blobstore, classpath, cluster, completion, cordon, deactivate, demo, drain, flux, get-errors, jar, kill, list, local, localconfvalue, monitor, nimbus, rebalance, recovery, remoteconfvalue, ring, server_classpath, set_log_level, submit, supervisor, supervisors, topologies, uncordon, upload-credentials, version"
+		commands   = "there are activate, admin, bench, blobstore, classpath, cluster, completion, cordon, deactivate, demo, drain, flux, get-errors, jar, jvm, kill, list, local, localconfvalue, monitor, nimbus, rebalance, recovery, remoteconfvalue, ring, server_classpath, set_log_level, submit, supervisor, supervisors, topologies, uncordon, upload-credentials, version"
 		topologies = "there are broken, clash, ticking, wordcount"
 		scenarios  = "there are acked, acked2, unacked, any, tcp, tcp-acked, latency, latency-tcp"
 		shells     = "bash, fish, powershell, zsh"

@@ -95,7 +95,7 @@ func dial(ctx context.Context, c *conf.Conf, stderr io.Writer) (leader, error) {
 func (v *verbs) commands() []*cobra.Command {
 	list := []*cobra.Command{
 		v.list(), v.kill(), v.activate(), v.deactivate(), v.rebalance(), v.getErrors(), v.monitor(),
-		v.setLogLevel(), v.uploadCredentials(), v.blobstore(), v.jar(), v.flux(),
+		v.setLogLevel(), v.uploadCredentials(), v.blobstore(), v.jar(), v.jvm(), v.flux(),
 		v.clusterSummary(), v.supervisors(), v.cordon(), v.drain(), v.uncordon(), v.ring(), v.recovery(),
 		v.localConfValue(), v.remoteConfValue(), v.classpath(), v.serverClasspath(), v.admin(),
 	}

@@ -132,6 +132,13 @@ func (d Supervisor) Run(ctx context.Context) error {
 		}
 		cfg.ThriftPort = addr.Port
 	}
+	local, err := filepath.Abs(d.Dir)
+	if err != nil {
+		return errors.Join(err, d.closeListener())
+	}
+	if d.Launcher == nil { // a host's processes
+		cfg.JVMs = (&jvms{conf: d.Conf, dir: local, log: d.Logger}).releases
+	}
 	var circle ringNode
 	cfg.Ring = circle.addr
 	s, err := supervisor.New(cfg)

@@ -64,6 +64,17 @@ func (b *storeBlobs) Delete(_ context.Context, key string) error {
 
 func (b *storeBlobs) Keys(context.Context) ([]string, error) { return b.store.Keys(""), nil }
 
+func (b *storeBlobs) Head(location string) ([]byte, error) {
+	u, err := b.store.OpenUpload(location)
+	if err != nil {
+		return nil, err
+	}
+	defer u.Close()
+	head := make([]byte, min(u.Size, elfHeader))
+	_, err = u.ReadAt(head, 0)
+	return head, err
+}
+
 func (b *storeBlobs) Adopt(ctx context.Context, location, key, owner string) error {
 	_, err := b.store.Adopt(ctx, location, key, meta(owner))
 	return err

@@ -92,6 +92,16 @@ func (m *memBlobs) Keys(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(m.blobs)), nil
 }
 
+func (m *memBlobs) Head(location string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	jar, ok := m.jars[location]
+	if !ok {
+		return nil, fmt.Errorf("no upload %q", location)
+	}
+	return jar[:min(len(jar), elfHeader)], nil
+}
+
 func (m *memBlobs) Adopt(ctx context.Context, location, key, owner string) error {
 	m.mu.Lock()
 	jar, ok := m.jars[location]

@@ -38,7 +38,7 @@ import (
 // Version is the release of Storm that clients are told of.
 const Version = "2.8.8"
 
-// Config is what a Nimbus needs. Elect, Replicator, AllowJava, User and TLSPort
+// Config is what a Nimbus needs. Elect, Replicator, User and TLSPort
 // may be left out.
 type Config struct {
 	// Conf is the cluster's configuration.
@@ -63,9 +63,6 @@ type Config struct {
 	// Kept tells how many bytes of the state of each task of a topology lie at which
 	// supervisor, as far as it can be told soon; nil if nobody knows.
 	Kept func(id cluster.TopologyID) map[storm.TaskID]map[cluster.SupervisorID]int64
-	// AllowJava says whether a component that is a serialized object of Java
-	// can be run; nil: none can.
-	AllowJava func(component string) bool
 }
 
 // Nimbus is a master, leading or standing by. Its methods may be called by

@@ -21,6 +21,8 @@ type Blobs interface {
 	Delete(ctx context.Context, key string) error
 	// Keys are all keys.
 	Keys(ctx context.Context) ([]string, error)
+	// Head is how an uploaded file begins.
+	Head(location string) ([]byte, error)
 	// Adopt makes an uploaded file a blob.
 	Adopt(ctx context.Context, location, key, owner string) error
 	// Sweep removes what was uploaded and is not wanted any more.

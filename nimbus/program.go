@@ -35,9 +35,12 @@ func (n *Nimbus) checkProgram(ctx context.Context, key string) error {
 	return program(head[:got])
 }
 
+// isProgram tells a Go program from an archive by its first bytes.
+func isProgram(head []byte) bool { return bytes.HasPrefix(head, []byte(elf.ELFMAG)) }
+
 // program checks the first bytes of a jar.
 func program(head []byte) error {
-	if !bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
+	if !isProgram(head) {
 		for _, foreign := range []struct{ magic, what string }{
 			{"MZ", "Windows"}, {"\xcf\xfa\xed\xfe", "macOS"}, {"\xca\xfe\xba\xbe", "macOS"},
 		} {

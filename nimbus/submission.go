@@ -122,9 +122,18 @@ func (n *Nimbus) check(ctx context.Context, r *reign, s Submission) (cluster.Top
 			return "", nil, err
 		}
 	}
+	goes := false
+	if s.JarLocation != "" {
+		head, err := n.cfg.Blobs.Head(s.JarLocation)
+		if err != nil {
+			return "", nil, asf(ErrInvalidTopology, "the topology's jar: %v", err)
+		}
+		goes = isProgram(head)
+	}
 	id := n.nextID(s.Name)
 	ready, err := submit.Finish(n.cfg.Conf, submit.Request{
-		ID: id, Name: s.Name, Own: own, Topology: s.Topology, User: n.owner(s), Principal: s.Who, Java: n.cfg.AllowJava,
+		ID: id, Name: s.Name, Own: own, Topology: s.Topology, User: n.owner(s), Principal: s.Who,
+		Program: goes, JVM: func(version string) (string, error) { return n.jvmFor(ctx, r, version) },
 	})
 	if err != nil {
 		return "", nil, as(ErrInvalidTopology, err)

@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
@@ -19,15 +21,19 @@ func (s *Supervisor) record() cluster.SupervisorRecord {
 		TimeSecs: now.Unix(), Host: s.cfg.Host, AssignmentID: string(s.id),
 		UsedPorts: s.hub.used(), Ports: s.ports, SchedulerMeta: map[string]string{},
 		UptimeSecs: int64(now.Sub(s.started).Seconds()), Version: s.cfg.Version,
-		Resources: resourcesOf(s.cfg.Conf), ThriftPort: s.cfg.ThriftPort,
+		Resources: resourcesOf(s.cfg.Conf), ThriftPort: s.thriftPort(),
 	}
-	if r.ThriftPort == 0 {
-		r.ThriftPort = s.cfg.Conf.Int(conf.SupervisorThriftPort)
+	if releases := s.cfg.JVMs(); len(releases) > 0 {
+		r.SchedulerMeta[cluster.JVMsMeta] = strings.Join(releases, " ")
 	}
 	for name, v := range s.cfg.Conf.Map(conf.SupervisorSchedulerMeta) {
 		r.SchedulerMeta[name] = fmt.Sprint(v)
 	}
 	return r
+}
+
+func (s *Supervisor) thriftPort() int {
+	return cmp.Or(s.cfg.ThriftPort, s.cfg.Conf.Int(conf.SupervisorThriftPort))
 }
 
 // resourcesOf are what the host has, by Storm's names.

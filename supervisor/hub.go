@@ -172,7 +172,8 @@ func (s *seat) hear(now int64, port cluster.Port, p cluster.Pulse) bool {
 
 // heardOf is a sign of life that came on another way than the link.
 func (h *hub) heardOf(topology cluster.TopologyID, executors []cluster.Executor) bool {
-	execs := slices.Clone(executors)
+	// Workers of Storm's name an executor of the system too, which each of them has.
+	execs := slices.DeleteFunc(slices.Clone(executors), func(e cluster.Executor) bool { return e.First < 1 })
 	slices.SortFunc(execs, cluster.Executor.Compare)
 	h.mu.Lock()
 	var found *seat

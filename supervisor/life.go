@@ -59,7 +59,7 @@ func (s *Supervisor) Run(ctx context.Context) (err error) {
 	for _, k := range s.keepers {
 		keeping.Go(func() { k.run(ctx) })
 	}
-	for _, part := range []func(context.Context){s.follow, s.reporter.run, s.sorrows.run, s.renew} {
+	for _, part := range []func(context.Context){s.follow, s.reporter.run, s.sorrows.run, s.beats.run, s.renew} {
 		others.Go(func() { part(ctx) })
 	}
 	s.log.Info("the supervisor is up", "ports", s.ports, "host", s.cfg.Host)

@@ -149,7 +149,12 @@ func (k *keeper) launch(ctx context.Context, w slot.Worker) {
 	}
 	k.killed, k.silent = false, outage{}
 	k.s.hub.expect(k, w)
+	placed, _ := k.s.Assignment(w.Assignment.Topology)
+	given := placed.Resources[k.slot]
+	release, _ := conf.JVMVersion.Get(settings) // not there: a worker of Go
 	h, err := k.s.launcher.Start(ctx, Launch{
+		Host: k.s.cfg.Conf, Settings: settings, JVM: release, ThriftPort: k.s.thriftPort(),
+		HeapMB: given.OnHeap + given.SharedOnHeap, OffHeapMB: given.OffHeap + given.SharedOffHeap,
 		Topology: w.Assignment.Topology, Supervisor: k.s.id, Port: k.port, Worker: id,
 		Dir: dir, Link: k.s.socket, Conf: k.s.cfg.Conf.All(), Env: k.environment(id, w, settings),
 		LogDir: k.s.workerLogs(w.Assignment.Topology, k.port), Noticed: k.outage.noticed, Detect: k.outage.detect,

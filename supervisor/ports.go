@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/supervisor/localizer"
 )
 
@@ -53,6 +55,14 @@ type Launch struct {
 	Link string
 	// Conf is the host's configuration, Topology's own not included.
 	Conf map[string]any
+	// Host is that with what set it. Settings are the topology's own.
+	Host     *conf.Conf
+	Settings storm.Config
+	// JVM is the release of Storm whose worker it is; "" for a worker of Go. Such a
+	// worker speaks to the supervisor at ThriftPort, and gets so much memory.
+	JVM               string
+	ThriftPort        int
+	HeapMB, OffHeapMB float64
 	// Env are the variables that the topology wants, by name.
 	Env map[string]string
 	// LogDir gets its logs.

@@ -28,6 +28,8 @@ const (
 type processes struct {
 	manager *process.Manager
 	self    string // this very program
+	// localDir and logDir are absolute.
+	localDir, logDir string
 }
 
 func newProcesses(ctx context.Context, cfg Config) (Launcher, error) {
@@ -39,11 +41,14 @@ func newProcesses(ctx context.Context, cfg Config) (Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &processes{manager: m, self: self}, nil
+	return &processes{manager: m, self: self, localDir: cfg.LocalDir, logDir: cfg.LogDir}, nil
 }
 
 // Start implements Launcher.
 func (p *processes) Start(ctx context.Context, l Launch) (Handle, error) {
+	if l.JVM != "" {
+		return p.startJVM(ctx, l)
+	}
 	program := filepath.Join(l.Dir, jarFile)
 	own, err := isProgram(program)
 	if err != nil {

@@ -58,6 +58,8 @@ type Config struct {
 	Launcher Launcher
 	Clock    clock.Clock
 	Logger   *slog.Logger
+	// JVMs are the releases of Storm whose workers can run here; nil for none.
+	JVMs func() []string
 	// Ring is where the host's ring node listens; nil or "" if there is none.
 	Ring func() string
 	// Version is what others are told of this release.
@@ -85,6 +87,7 @@ type Supervisor struct {
 	hub      *hub
 	reporter *reporter
 	sorrows  *complaints
+	beats    *beats
 	refresh  chan struct{}            // capacity 1: read all again
 	keepers  map[cluster.Port]*keeper // set before anything runs
 
@@ -107,6 +110,9 @@ func New(cfg Config) (*Supervisor, error) {
 		return nil, errors.New("supervisor: the host has no name; set storm.local.hostname")
 	case cfg.LocalDir == "" || cfg.LogDir == "":
 		return nil, errors.New("supervisor: LocalDir and LogDir must be given")
+	}
+	if cfg.JVMs == nil {
+		cfg.JVMs = func() []string { return nil }
 	}
 	var err error
 	for _, dir := range []*string{&cfg.LocalDir, &cfg.LogDir} {
@@ -139,6 +145,7 @@ func New(cfg Config) (*Supervisor, error) {
 	s.sorrows = newComplaints(cfg.Host, cfg.Clock, s.log)
 	s.reporter = newReporter(s)
 	s.hub = newHub(cfg.Clock, s.reporter.wakeUp, s.sorrows.add)
+	s.beats = &beats{clock: cfg.Clock, hub: s.hub}
 	return s, nil
 }
 

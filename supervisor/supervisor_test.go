@@ -551,3 +551,36 @@ func TestHelloOfStrangers(t *testing.T) {
 		h.settle()
 	})
 }
+
+// TestStatisticsOfJVMs: what a worker without the link writes into the coordination
+// store is in the next report. Of the system's executor, which each such worker names,
+// nobody wants to know.
+func TestStatisticsOfJVMs(t *testing.T) {
+	inside(t, func(t *testing.T, h *host) {
+		h.up()
+		h.topology(words, map[int]cluster.Port{1: 6700})
+		one := cluster.Executor{First: 1, Last: 1}
+		if !h.sup.Heard(words, []cluster.Executor{{First: -1, Last: -1}, one}) {
+			t.Error("a heartbeat with the system's executor is nobody's")
+		}
+		if got := h.sup.hub.unlinked(); len(got) != 0 {
+			t.Errorf("without the link: %v, but this worker has it", got)
+		}
+		stats := &cluster.ExecutorStats{Rate: 0.05}
+		h.sup.hub.learn(6700, cluster.WorkerReport{
+			Topology: words, UptimeSecs: 7, Executors: []cluster.ExecutorReport{{Executor: one, Stats: stats}, {Executor: cluster.Executor{First: 9, Last: 9}}},
+		})
+		h.sup.hub.learn(6700, cluster.WorkerReport{Topology: "other", UptimeSecs: 8})
+		h.sup.hub.learn(6701, cluster.WorkerReport{Topology: words, UptimeSecs: 8})
+		r := h.sup.hub.report(h.sup.ID())
+		if len(r.Workers) != 1 || r.Workers[0].UptimeSecs != 7 || len(r.Workers[0].Executors) != 1 || r.Workers[0].Executors[0].Stats != stats {
+			t.Errorf("the report is %+v", r)
+		}
+		// The next sign of life keeps them.
+		h.sup.Heard(words, []cluster.Executor{one})
+		if r := h.sup.hub.report(h.sup.ID()); r.Workers[0].UptimeSecs != 7 || r.Workers[0].Executors[0].Stats != stats {
+			t.Errorf("then it is %+v", r)
+		}
+		h.settle()
+	})
+}

@@ -57,6 +57,7 @@ func (s *Supervisor) attend(ctx context.Context) (err error) {
 	}}
 	defer func() {
 		s.sorrows.detach()
+		s.beats.attach(nil)
 		w.reader.watches.close()
 		bye, done := context.WithTimeout(context.WithoutCancel(ctx), mostPause)
 		defer done()
@@ -145,6 +146,7 @@ func (w *watcher) announce(ctx context.Context) error {
 		}
 		w.ready = true
 		w.s.sorrows.attach(w.reader.store)
+		w.s.beats.attach(w.reader.store)
 	}
 	if err := w.reader.store.PutSupervisor(ctx, w.s.id, w.s.record()); err != nil {
 		return fmt.Errorf("announce the supervisor: %w", err)

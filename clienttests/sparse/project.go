@@ -14,21 +14,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stormring/stormring/clienttests/fetch"
 )
 
 // Tool is the path of streamparse's sparse, which scripts/clients installs. A
 // test is skipped without Python, except where CI is set.
 func Tool(tb testing.TB) string {
 	tb.Helper()
-	if testing.Short() {
-		tb.Skip("real clients are too slow for -short")
-	}
-	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") == "" {
-		tb.Skip("there is no python3 here")
-	}
-	return script(tb, "sparse")
+	return fetch.Client(tb, []string{"python3"}, "sparse")
 }
 
 // hasLeiningen reports whether sparse can build jars. Where CI is set it can.
@@ -38,21 +33,8 @@ func hasLeiningen(tb testing.TB) bool {
 		tb.Log("there is no lein here: the jar is made by the test, not by sparse")
 		return false
 	}
-	script(tb, "lein")
+	fetch.Client(tb, nil, "lein")
 	return true
-}
-
-func script(tb testing.TB, verb string) string {
-	tb.Helper()
-	out, err := exec.CommandContext(tb.Context(), "../scripts/clients", verb).Output()
-	if err != nil {
-		detail := err.Error()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			detail += "\n" + string(exit.Stderr)
-		}
-		tb.Fatalf("scripts/clients %s: %s", verb, detail)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // OnPath has the workers that the test starts find streamparse_run.

@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // This file has what the coordination store keeps. Storm's own daemons and
 // tools read these records, so their content is Storm's; times are seconds
@@ -88,6 +91,13 @@ type SupervisorRecord struct {
 	Resources  map[string]float64
 	ThriftPort int
 }
+
+// JVMsMeta is the key of SchedulerMeta under which a supervisor tells which releases
+// of Storm's workers can run there.
+const JVMsMeta = "stormring.jvm.versions"
+
+// JVMs are the releases of Storm whose workers can run at the supervisor.
+func (r SupervisorRecord) JVMs() []string { return strings.Fields(r.SchedulerMeta[JVMsMeta]) }
 
 // NimbusRecord is a nimbus: Storm's NimbusSummary. The znode is ephemeral.
 type NimbusRecord struct {

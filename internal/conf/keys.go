@@ -119,4 +119,9 @@ const (
 	// TopologyArgs are the arguments with which the definition of a Go topology
 	// made it; workers make it again with them.
 	TopologyArgs storm.Key[[]string] = "stormring.topology.args"
+	// JVMVersion says that a topology's workers are Storm's own, and of which
+	// release: nimbus writes it, the scheduler and supervisors go by it.
+	JVMVersion storm.Key[string] = "stormring.jvm.version"
+	// JVMLibs is the folder with one folder of jars for each release of Storm.
+	JVMLibs storm.Key[string] = "stormring.jvm.libs"
 )

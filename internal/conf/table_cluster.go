@@ -79,6 +79,7 @@ func supervisorRows() []spec {
 		row(SupervisorMemoryCapacityMB, 4096, "memory for workers, MiB", atLeast(0)),
 		row(SupervisorCPUCapacity, 400, "processor time for workers, percent of a core", atLeast(0)),
 		opt(SupervisorSchedulerMeta, "what a scheduler of your own may want to know of this host"),
+		opt(JVMLibs, "folder with one folder of jars for each release of Storm; null: jvm in storm.local.dir"),
 		opt(WorkerVersionClasspath, "class path of JVM workers by version of Storm"),
 		opt(WorkerVersionMain, "main class of JVM workers by version of Storm"),
 		opt(WorkerChildopts, "options of JVM workers of all topologies"),

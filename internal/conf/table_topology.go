@@ -83,6 +83,7 @@ func queueRows() []spec {
 		row(storm.ConfTopologyWorkerSharedThreadPoolSize, 4, "threads that Java components of a worker share", atLeast(1)),
 		row(storm.ConfTopologyWorkerReceiverThreadCount, 1, "threads that receive from other workers", atLeast(1)),
 		row(storm.ConfTopologyTupleCompressionEnable, false, "compress tuples between workers (Storm 3)"),
+		opt(JVMVersion, "release of Storm whose workers run the topology; set at submission"),
 		opt(TopologyArgs, "arguments of the program that made the topology; set at submission"),
 		row(BatchSize, 100, "tuples that go from executor to executor at once, at most", between(1, 10000)),
 		row(ReplayGraceMS, 1000, "milliseconds that trees may take, at least, once a worker that they went through is lost, until they fail; 0: until they time out", millis, atLeast(0)),

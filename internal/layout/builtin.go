@@ -23,3 +23,8 @@ const (
 	// EnvKey is the environment of a shell component, a map of names to texts.
 	EnvKey = "stormring.component.env"
 )
+
+// Builtins are the classes that are here under Storm's names.
+func Builtins() []string {
+	return []string{ShellSpoutClass, ShellBoltClass, LogInfoBoltClass, TestWordSpoutClass, TestWordCounterClass}
+}

@@ -71,6 +71,11 @@ func New(t *storm.Topology, settings storm.Config) (*Layout, error) {
 		l.Ackers = c.Int(storm.ConfTopologyAckerExecutors)
 	}
 	l.Topology = withSystem(t, l.Ackers)
+	if c.Has(string(conf.JVMVersion)) {
+		if err := l.addForJVM(); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.checkState(); err != nil {
 		return nil, err
 	}

@@ -104,6 +104,8 @@ var house = []room{
 	{path: "nimbus/election", kind: adapter, also: "internal/coord", tests: "internal/coord/..."},
 	{path: "nimbus/client", kind: adapter, also: "internal/wire thrift/..."},
 	{path: "supervisor/process", kind: adapter},
+	{path: "supervisor/jvm", kind: adapter},
+	{path: "internal/maven", kind: adapter},
 	{path: "supervisor/localizer", kind: adapter},
 
 	// 3: shells. One goroutine, one select each; they feed cores and perform
@@ -138,9 +140,10 @@ var house = []room{
 	{path: "command", kind: composition, also: "daemon local bench bench/recovery demo"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
-	{path: "clienttests", kind: composition, also: "command clienttests/sparse", forTests: true},
-	{path: "clienttests/sparse", kind: composition, forTests: true},
-	{path: "clustertests", kind: composition, also: "command clienttests/sparse", forTests: true},
+	{path: "clienttests", kind: composition, also: "command clienttests/sparse clienttests/fetch", forTests: true},
+	{path: "clienttests/fetch", kind: composition, by: "clienttests clienttests/sparse clustertests"},
+	{path: "clienttests/sparse", kind: composition, also: "clienttests/fetch", forTests: true},
+	{path: "clustertests", kind: composition, also: "command clienttests/sparse clienttests/fetch", forTests: true},
 
 	{path: "internal/lint", kind: check},
 }

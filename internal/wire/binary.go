@@ -28,8 +28,8 @@ func marshal(x apache.TStruct) ([]byte, error) {
 }
 
 // unmarshal reads x from data, all of it. It looks over data first, so that x
-// is only read from what is sound.
-func unmarshal(data []byte, x apache.TStruct) error {
+// is only read from what is sound. wide is the path of a field for [thrift.Widen].
+func unmarshal(data []byte, x apache.TStruct, wide ...int16) error {
 	if len(data) == 0 {
 		return errors.New("wire: there is nothing to read")
 	}
@@ -41,7 +41,7 @@ func unmarshal(data []byte, x apache.TStruct) error {
 	if end < len(data) {
 		return fmt.Errorf("wire: %T: it ends at byte %d of %d", x, end, len(data))
 	}
-	if err := thrift.Unmarshal(data, x); err != nil {
+	if err := thrift.Unmarshal(data, x, wide...); err != nil {
 		return fmt.Errorf("wire: %w", err)
 	}
 	return nil

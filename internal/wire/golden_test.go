@@ -44,6 +44,7 @@ const (
 		0b0006 'ann'
 		0c0007 0c0001 080001 0000001e 00 00
 		080008 00000001
+		0d0009 0b0c 00000000
 		00`
 	goldenTopology = `0d0001 0b0c 00000001 'words'
 			0c0001 0c0002 0b0001 'python3' 0b0002 'words.py' 00 00
@@ -132,7 +133,7 @@ func TestUnsetStaysUnset(t *testing.T) {
 	if data, err = decompress(data); err != nil {
 		t.Fatal(err)
 	}
-	if want := hand(t, `0b0001 'a' 080002 00000001 080003 00000000 0d0004 0b08 00000000 00`); !bytes.Equal(data, want) {
+	if want := hand(t, `0b0001 'a' 080002 00000001 080003 00000000 0d0004 0b08 00000000 0d0009 0b0c 00000000 00`); !bytes.Equal(data, want) {
 		t.Errorf("an empty base is\n%x, want\n%x", data, want)
 	}
 	if x := RebalanceOptionsToThrift(cluster.RebalanceOptions{}); x.IsSetWaitSecs() || x.IsSetNumWorkers() || x.IsSetNumExecutors() || x.IsSetTopologyConfOverrides() {

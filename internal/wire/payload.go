@@ -4,6 +4,7 @@ import (
 	apache "github.com/apache/thrift/lib/go/thrift"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/thrift"
 	"github.com/stormring/stormring/thrift/assignment"
 	gen "github.com/stormring/stormring/thrift/gen/storm"
 )
@@ -152,6 +153,16 @@ func DecodeError(data []byte) (cluster.ErrorRecord, error) {
 	return ErrorRecordFromThrift(x), nil
 }
 
+// DecodeWorkerBeat reads the payload of workerbeats/<id>/<supervisor>-<port>, which
+// only workers of Storm write. Its port is in the path.
+func DecodeWorkerBeat(data []byte) (cluster.WorkerReport, error) {
+	x := gen.NewClusterWorkerHeartbeat()
+	if err := unpack(data, x, thrift.HeartbeatTime); err != nil {
+		return cluster.WorkerReport{}, err
+	}
+	return WorkerBeatFromThrift(x)
+}
+
 func pack(x apache.TStruct) ([]byte, error) {
 	data, err := marshal(x)
 	if err != nil {
@@ -160,10 +171,10 @@ func pack(x apache.TStruct) ([]byte, error) {
 	return compress(data)
 }
 
-func unpack(data []byte, x apache.TStruct) error {
+func unpack(data []byte, x apache.TStruct, wide ...int16) error {
 	plain, err := decompress(data)
 	if err != nil {
 		return err
 	}
-	return unmarshal(plain, x)
+	return unmarshal(plain, x, wide...)
 }

@@ -18,7 +18,7 @@ func BaseToThrift(b cluster.Base) (*gen.StormBase, error) {
 		ComponentExecutors: dict(b.Executors, clamp),
 		LaunchTimeSecs:     optional(clamp(b.LaunchedSecs)),
 		Owner:              optional(b.Owner),
-		ComponentDebug:     unset(dict(b.Debug, DebugOptionsToThrift)),
+		ComponentDebug:     set(dict(b.Debug, DebugOptionsToThrift)), // workers of Storm cannot do without
 		Principal:          optional(b.Principal),
 		TopologyVersion:    optional(b.Version),
 	}

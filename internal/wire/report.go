@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/storm"
@@ -113,4 +114,19 @@ func HeartbeatsFromThrift(x *gen.SupervisorWorkerHeartbeats) cluster.SupervisorR
 		Supervisor: cluster.SupervisorID(x.SupervisorID),
 		Workers:    required(x.WorkerHeartbeats, HeartbeatFromThrift),
 	}
+}
+
+// WorkerBeatFromThrift is what a worker of Storm's tells of its executors, by first
+// task. It refuses statistics that are of no kind known here.
+func WorkerBeatFromThrift(x *gen.ClusterWorkerHeartbeat) (cluster.WorkerReport, error) {
+	r := cluster.WorkerReport{Topology: cluster.TopologyID(x.StormID), TimeSecs: x.TimeSecs, UptimeSecs: int(x.UptimeSecs)}
+	for e, s := range x.ExecutorStats {
+		stats, err := ExecutorStatsFromThrift(s)
+		if err != nil {
+			return r, fmt.Errorf("wire: executor_stats: %w", err)
+		}
+		r.Executors = append(r.Executors, cluster.ExecutorReport{Executor: executorFromThrift(e), Stats: stats})
+	}
+	slices.SortFunc(r.Executors, func(a, b cluster.ExecutorReport) int { return a.Executor.Compare(b.Executor) })
+	return r, nil
 }

@@ -37,6 +37,9 @@ func (s *sup) takes() bool { return s.Standing == cluster.Open && !s.Blacklisted
 
 func (s *sup) isFree(port int) bool { return s.holder[port] == nil && !s.shut[port] && s.takes() }
 
+// offers reports whether workers of t can run there.
+func (s *sup) offers(t *topo) bool { return t.Wants == "" || slices.Contains(s.Offers, t.Wants) }
+
 // topo is a topology on the board.
 type topo struct {
 	*Topology

@@ -29,9 +29,9 @@ func (b *board) even(t *topo) {
 		have = t.workers()
 	}
 	if len(t.Kept) > 0 {
-		b.dealNear(t, p.near(want-len(have), t.keeps))
+		b.dealNear(t, p.near(t, want-len(have)))
 	} else {
-		b.deal(t, p.next(want-len(have)))
+		b.deal(t, p.nextFor(t, want-len(have)))
 	}
 	b.drainEven(t, p)
 
@@ -59,7 +59,8 @@ func (b *board) deal(t *topo, slots []ref) {
 // unfit are the workers to free, if any, so that all workers get a size that
 // differs by at most one.
 func (b *board) unfit(t *topo, p *pool, have []worker, want int) []worker {
-	total := min(want, len(have)+p.slots)
+	slots := p.slotsFor(t)
+	total := min(want, len(have)+slots)
 	if total == 0 || len(t.unplaced()) == 0 && total <= len(have) {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (b *board) unfit(t *topo, p *pool, have []worker, want int) []worker {
 			reusable++
 		}
 	}
-	if p.slots+reusable == 0 {
+	if slots+reusable == 0 {
 		return nil // freed executors would have no place to go
 	}
 	return bad
@@ -95,7 +96,7 @@ func (b *board) drainEven(t *topo, p *pool) {
 	if len(leaving) == 0 {
 		return
 	}
-	to := p.next(len(leaving))
+	to := p.nextFor(t, len(leaving))
 	for n, r := range to {
 		s := b.sups[leaving[n].ref.sup]
 		b.vacate(t, leaving[n], fmt.Sprintf("supervisor %s (host %s) is drained", s.ID, s.Host))

@@ -19,17 +19,17 @@ func (t *topo) keeps(s *sup) (sum int64) {
 // keptAt is how much of the state of executor i lies at s.
 func (t *topo) keptAt(i int, s *sup) int64 { return t.Kept[t.execs[i].Executor][s.ID] }
 
-// near are up to n free slots: of the supervisors with the highest score, one of
-// each in turn; among equals in the order of next.
-func (p *pool) near(n int, score func(*sup) int64) []ref {
-	n = min(n, p.slots)
+// near are up to n free slots for t: of the supervisors that keep the most of its
+// state, one of each in turn; among equals in the order of next.
+func (p *pool) near(t *topo, n int) []ref {
+	open := p.openTo(t)
+	n = min(n, freeOf(open))
 	if n <= 0 {
 		return nil
 	}
-	open := p.fullest(len(p.all))
 	scores := make(map[*sup]int64, len(open))
 	for _, s := range open {
-		scores[s] = score(s)
+		scores[s] = t.keeps(s)
 	}
 	slices.SortStableFunc(open, func(x, y *sup) int { return cmp.Compare(scores[y], scores[x]) })
 	return takeTurns(open, n)

@@ -1,6 +1,9 @@
 package scheduler
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // pool is a set of supervisors with free slots, of which it knows who has how
 // many, so that the next slots are found without looking at the others.
@@ -40,6 +43,35 @@ func (p *pool) next(n int) []ref {
 		return nil
 	}
 	return takeTurns(p.fullest(n), n)
+}
+
+// nextFor is next for t, which may not run everywhere.
+func (p *pool) nextFor(t *topo, n int) []ref {
+	if t.Wants == "" {
+		return p.next(n)
+	}
+	open := p.openTo(t)
+	return takeTurns(open, min(max(n, 0), freeOf(open)))
+}
+
+// slotsFor is how many free slots t may have.
+func (p *pool) slotsFor(t *topo) int {
+	if t.Wants == "" {
+		return p.slots
+	}
+	return freeOf(p.openTo(t))
+}
+
+// openTo are the supervisors with free slots that t may have, most of them first.
+func (p *pool) openTo(t *topo) []*sup {
+	return slices.DeleteFunc(p.fullest(len(p.all)), func(s *sup) bool { return !s.offers(t) })
+}
+
+func freeOf(open []*sup) (n int) {
+	for _, s := range open {
+		n += s.free
+	}
+	return n
 }
 
 // takeTurns are n free slots of these supervisors, of each one in turn, the lowest

@@ -52,6 +52,8 @@ func (b *board) obstacles(t *topo) string {
 			groups[s.Standing.String()] = append(groups[s.Standing.String()], s.Host)
 		case s.pool != b.poolOf(t):
 			groups["reserved"] = append(groups["reserved"], s.Host)
+		case !s.offers(t):
+			groups["unable"] = append(groups["unable"], s.Host)
 		case s.free == 0:
 			full++
 		default:
@@ -73,6 +75,7 @@ func (b *board) obstacles(t *topo) string {
 	}
 	for _, g := range []struct{ key, text string }{
 		{"cordoned", "cordoned"}, {"drained", "drained"}, {"blacklisted", "blacklisted"}, {"reserved", "reserved for an isolated topology"},
+		{"unable", "without " + t.Wants},
 	} {
 		hosts := groups[g.key]
 		if len(hosts) == 0 {

@@ -35,6 +35,8 @@ type Supervisor struct {
 	Blacklisted bool
 	// Total is what it has, for all its workers together.
 	Total cluster.Resources
+	// Offers are what its workers can be beside workers of Go, by name.
+	Offers []string
 }
 
 // Strategy is how a topology's executors are spread.
@@ -78,6 +80,8 @@ type Topology struct {
 	SubmittedSecs int64
 	// Strategy is how it is spread.
 	Strategy Strategy
+	// Wants is what a supervisor has to offer to get a worker of it; "" for nothing.
+	Wants string
 	// Fresh places all of it anew, as at the end of a rebalance.
 	Fresh bool
 	// Kept is how many bytes of the state of an executor's tasks lie at a

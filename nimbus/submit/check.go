@@ -16,8 +16,7 @@ import (
 const reserved = "__"
 
 // checkShape checks each component by itself.
-func checkShape(t cluster.Topology, java func(string) bool) error {
-	var objects []string
+func checkShape(t cluster.Topology) error {
 	for _, id := range t.IDs(0) {
 		c := t.Components[id]
 		switch {
@@ -38,26 +37,38 @@ func checkShape(t cluster.Topology, java func(string) bool) error {
 		if _, err := conf.ParseJSON(c.Conf); err != nil {
 			return fmt.Errorf("component %q: its configuration: %w", id, err)
 		}
-		switch {
-		case c.Object.Serialized != nil && (java == nil || !java(id)):
-			objects = append(objects, id)
-		case c.Object.Serialized == nil && c.Object.Shell == nil && c.Object.Class == nil:
+		if len(c.Object.Serialized) == 0 && c.Object.Shell == nil && c.Object.Class == nil {
 			return fmt.Errorf("component %q has no object", id)
 		}
-	}
-	if len(objects) > 0 {
-		return fmt.Errorf("components %s are serialized objects of Java (serialized_java), which cannot be run here; write them in Go, or as shell components (ShellBolt, ShellSpout) by way of Thrift",
-			quoted(objects))
 	}
 	return nil
 }
 
-func quoted(ids []string) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = fmt.Sprintf("%q", id)
+// namedParts is how many parts a message names.
+const namedParts = 3
+
+// jvmFor is the release of Storm whose workers run the topology; "" if workers of Go
+// do.
+func jvmFor(r Request) (string, error) {
+	java := layout.Java(r.Topology, r.Program)
+	if len(java) == 0 {
+		return "", nil
 	}
-	return strings.Join(out, ", ")
+	if ours := layout.Go(r.Topology); len(ours) > 0 {
+		return "", fmt.Errorf("%s, and %s: workers of Go cannot run the one, nor a JVM the other; make two topologies of it", java[0], ours[0])
+	}
+	if more := len(java) - namedParts; more > 0 {
+		java = append(java[:namedParts:namedParts], fmt.Sprintf("and %d more", more))
+	}
+	wanted := strings.Join(java, ", ")
+	if r.JVM == nil {
+		return "", fmt.Errorf("the topology needs a JVM, and none can be had here: %s", wanted)
+	}
+	version, err := r.JVM(r.Topology.StormVersion)
+	if err != nil {
+		return "", fmt.Errorf("the topology needs a JVM: %s. %w", wanted, err)
+	}
+	return version, nil
 }
 
 // checkInputs checks subscriptions. As in Storm, t has the system's streams, to

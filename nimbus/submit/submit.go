@@ -85,9 +85,11 @@ type Request struct {
 	Topology cluster.Topology
 	// User and Principal are who submits.
 	User, Principal string
-	// Java says whether a component that is an object of Java can be run; nil:
-	// none can.
-	Java func(id string) bool
+	// Program says that the topology brings a program of Go.
+	Program bool
+	// JVM gives the release of Storm whose workers can run a topology that was made
+	// with version ("" if it does not say), or says why none can; nil: none can.
+	JVM func(version string) (string, error)
 }
 
 // Ready is what is kept of a submission.
@@ -103,10 +105,19 @@ type Ready struct {
 
 // Finish checks the topology itself and makes what is kept of it.
 func Finish(c *conf.Conf, r Request) (*Ready, error) {
-	if err := checkShape(r.Topology, r.Java); err != nil {
+	if err := checkShape(r.Topology); err != nil {
 		return nil, err
 	}
-	plan, err := layout.Plan(r.Topology, Layers(c, r.Own))
+	jvm, err := jvmFor(r)
+	if err != nil {
+		return nil, err
+	}
+	settings := Layers(c, r.Own)
+	delete(settings, string(conf.JVMVersion))
+	if jvm != "" {
+		settings[string(conf.JVMVersion)] = jvm
+	}
+	plan, err := layout.Plan(r.Topology, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +138,9 @@ func Finish(c *conf.Conf, r Request) (*Ready, error) {
 		return nil, err
 	}
 	out.Conf = finalConf(r, plan)
+	if delete(out.Conf, string(conf.JVMVersion)); jvm != "" {
+		out.Conf[string(conf.JVMVersion)] = jvm
+	}
 	out.Topology, err = withTasks(r.Topology, plan)
 	return out, err
 }

@@ -101,7 +101,7 @@ func TestFinishRefuses(t *testing.T) {
 		pairs []string
 		want  []string
 	}{
-		{"serialized", func(s, _ *cluster.Component) { s.Object = cluster.Object{Serialized: []byte{1}} }, nil, []string{`"s"`, "serialized_java", "shell"}},
+		{"serialized", func(s, _ *cluster.Component) { s.Object = cluster.Object{Serialized: []byte{1}} }, nil, []string{`"s"`, "serialized object", "JVM"}},
 		{"no object", func(s, _ *cluster.Component) { s.Object = cluster.Object{} }, nil, []string{`"s"`, "no object"}},
 		{"system stream", func(s, _ *cluster.Component) { s.Streams["__x"] = storm.StreamSpec{} }, nil, []string{`"s"`, `"__x"`}},
 		{"spout with inputs", func(s, b *cluster.Component) { s.Inputs = b.Inputs }, nil, []string{`"s"`, "inputs"}},
@@ -133,12 +133,12 @@ func TestFinishRefuses(t *testing.T) {
 func TestFinishTakes(t *testing.T) {
 	top := words(func(s, b *cluster.Component) {
 		s.Object = cluster.Object{Serialized: []byte{1}}
-		b.Object = cluster.Object{Class: &cluster.Class{Name: "go:words"}}
+		b.Object = cluster.Object{Class: &cluster.Class{Name: "com.example.Words"}}
 		b.Inputs = append(b.Inputs, cluster.Input{Component: "__system", Stream: "__tick", Grouping: cluster.Grouping{Kind: cluster.GroupAll}})
 	})
 	top.Components["$checkpointspout"] = cluster.Component{Kind: cluster.Spout, Object: shell(), Streams: map[string]storm.StreamSpec{"$checkpoint": {}}}
-	got, err := submit.Finish(cluster1(t), submit.Request{ID: "x-1-1", Name: "x", Topology: top, Java: func(id string) bool { return id == "s" }})
-	if err != nil || got.Executors["$checkpointspout"] != 1 {
+	got, err := submit.Finish(cluster1(t), submit.Request{ID: "x-1-1", Name: "x", Topology: top, JVM: func(string) (string, error) { return "2.8.3", nil }})
+	if err != nil || got.Executors["$checkpointspout"] != 1 || got.Conf["stormring.jvm.version"] != "2.8.3" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

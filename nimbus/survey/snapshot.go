@@ -82,6 +82,9 @@ func (w World) supervisor(id cluster.SupervisorID, assigned, dead map[cluster.Sl
 		ID: id, Host: k.Record.Host, Rack: k.Record.SchedulerMeta["rack"], Ports: k.Record.Ports,
 		Blacklisted: k.Blacklisted, Total: Total(k.Record.Resources),
 	}
+	for _, version := range k.Record.JVMs() {
+		offer(&out, version)
+	}
 	out.Standing = k.Standing
 	if k.Standing == cluster.Open && !k.Present {
 		out.Standing = cluster.Cordoned
@@ -103,6 +106,16 @@ func (w World) supervisor(id cluster.SupervisorID, assigned, dead map[cluster.Sl
 	return out
 }
 
+// wish is what a topology wants whose workers are Storm's, of a release.
+func wish(version string) string { return "workers of Storm " + version }
+
+// offer has workers of a release of Storm run at a supervisor: by name, and for
+// schedulers that go by resources, as one that does not run out.
+func offer(s *scheduler.Supervisor, version string) {
+	s.Offers = append(s.Offers, wish(version))
+	s.Total = s.Total.Plus(cluster.Resources{Generic: map[string]float64{wish(version): math.MaxInt32}})
+}
+
 func (w World) topology(t Topology, r Rules, ears *Ears) scheduler.Topology {
 	out := scheduler.Topology{
 		ID: t.ID, Status: t.Base.Status, Workers: t.Base.Workers, Current: t.Record.Assignment,
@@ -117,6 +130,9 @@ func (w World) topology(t Topology, r Rules, ears *Ears) scheduler.Topology {
 	}
 	c := t.Code.Layout.Conf
 	out.Priority = c.Int(storm.ConfTopologyPriority)
+	if version := c.String(conf.JVMVersion); version != "" {
+		out.Wants = wish(version)
+	}
 	if r.PerTopology {
 		out.Machines = c.Int(storm.ConfTopologyIsolatedMachines)
 	}
@@ -124,9 +140,13 @@ func (w World) topology(t Topology, r Rules, ears *Ears) scheduler.Topology {
 		out.WorkerMaxMB = c.Float(storm.ConfTopologyWorkerMaxHeapSizeMB)
 	}
 	for _, e := range t.Executors() {
-		out.Executors = append(out.Executors, scheduler.Executor{
+		x := scheduler.Executor{
 			Executor: cluster.Executor{First: e.First, Last: e.Last}, Component: e.Component, Need: resources(t.Code.Needs[e.Component]),
-		})
+		}
+		if out.Wants != "" {
+			x.Need = x.Need.Plus(cluster.Resources{Generic: map[string]float64{out.Wants: 1}})
+		}
+		out.Executors = append(out.Executors, x)
 	}
 	if ears == nil {
 		return out

@@ -1,8 +1,11 @@
 package localizer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -102,4 +105,18 @@ func checkName(name string) error {
 		return fmt.Errorf("%q cannot be a file's name", name)
 	}
 	return nil
+}
+
+// Dependencies are the paths of the further jars among a topology's files in dir, in
+// relation to it, sorted.
+func Dependencies(dir string) ([]string, error) {
+	files, err := os.ReadDir(filepath.Join(dir, depsDir))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("the topology's further jars: %w", err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Join(depsDir, f.Name()))
+	}
+	return names, nil
 }
