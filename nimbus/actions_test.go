@@ -35,7 +35,7 @@ func TestRefusedSubmissions(t *testing.T) {
 			{Submission{Name: "x", Topology: words(1), ConfJSON: `{"topology.blobstore.map":{"words.txt":{}}}`}, ErrInvalidTopology, []string{`"words.txt"`, "create it first"}},
 			{Submission{Name: "x", Topology: words(1), ConfJSON: `{"topology.workers":3}`}, ErrInvalidTopology, []string{"3 workers", "nimbus.slots.perTopology"}},
 			{Submission{Name: "x", Topology: words(9)}, ErrInvalidTopology, []string{"11 executors", "nimbus.executors.perTopology"}},
-			{Submission{Name: "x", Topology: java}, ErrInvalidTopology, []string{`"count" is a serialized object`, `"spout" is a serialized object`, "stormring jvm install"}},
+			{Submission{Name: "x", Topology: java}, ErrInvalidTopology, []string{`"count" is an object of Java`, `"spout" is an object of Java`, "serialized_java", "stormring jvm install"}},
 			{Submission{Name: "x", Topology: words(1), JarLocation: "nowhere"}, ErrInvalidTopology, []string{"jar", "nowhere"}},
 			{Submission{Name: "x", Topology: words(1), JarLocation: "mac"}, ErrInvalidTopology, []string{"macOS", "GOOS=linux"}},
 			{Submission{Name: "x", Topology: words(1), JarLocation: "arm32"}, ErrInvalidTopology, []string{"GOARCH"}},

@@ -19,14 +19,14 @@ func Java(t cluster.Topology, program bool) []string {
 		c := t.Components[id]
 		switch o := c.Object; {
 		case len(o.Serialized) > 0:
-			parts = append(parts, fmt.Sprintf("component %q is a serialized object", id))
+			parts = append(parts, fmt.Sprintf("component %q is an object of Java (serialized_java)", id))
 		case o.Class != nil && !program && !isOurs(o.Class.Name):
 			parts = append(parts, fmt.Sprintf("component %q is a %s", id, o.Class.Name))
 		}
 		for _, in := range c.Inputs {
 			switch g := in.Grouping; {
 			case len(g.Serialized) > 0:
-				parts = append(parts, fmt.Sprintf("component %q groups %q by a serialized object", id, in.Component))
+				parts = append(parts, fmt.Sprintf("component %q groups %q by an object of Java (custom_serialized)", id, in.Component))
 			case g.Class != nil && !program && !isOurs(g.Class.Name):
 				parts = append(parts, fmt.Sprintf("component %q groups %q by a %s", id, in.Component, g.Class.Name))
 			}

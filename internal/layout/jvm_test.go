@@ -24,14 +24,14 @@ func TestJava(t *testing.T) {
 		program    bool
 		java, ours string
 	}{
-		"serialized":          {object(cluster.Object{Serialized: []byte{1}}), true, `component "c" is a serialized object`, ""},
+		"serialized":          {object(cluster.Object{Serialized: []byte{1}}), true, `component "c" is an object of Java (serialized_java)`, ""},
 		"of the system":       {object(cluster.Object{Serialized: []byte{}}), false, "", ""},
 		"shell":               {object(cluster.Object{Shell: &cluster.Shell{}}), false, "", ""},
 		"Go":                  {object(class("go:words")), false, "", `component "c" is written in Go`},
 		"built in":            {object(class(ShellBoltClass)), false, "", ""},
 		"class":               {object(class("com.example.Count")), false, `component "c" is a com.example.Count`, ""},
 		"class in a program":  {object(class("com.example.Count")), true, "", ""},
-		"serialized grouping": {grouped(cluster.Grouping{Serialized: []byte{1}}), false, `component "c" groups "s" by a serialized object`, ""},
+		"serialized grouping": {grouped(cluster.Grouping{Serialized: []byte{1}}), false, `component "c" groups "s" by an object of Java (custom_serialized)`, ""},
 		"class of grouping":   {grouped(cluster.Grouping{Class: &cluster.Class{Name: "com.example.By"}}), false, `component "c" groups "s" by a com.example.By`, ""},
 		"partial key":         {grouped(cluster.Grouping{Class: &cluster.Class{Name: PartialKeyClass}}), false, "", `component "c" groups "s" by partial-key, which is written in Go`},
 		"hooks":               {cluster.Topology{WorkerHooks: [][]byte{{1}}}, false, "it has worker hooks", ""},

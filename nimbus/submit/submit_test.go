@@ -101,7 +101,7 @@ func TestFinishRefuses(t *testing.T) {
 		pairs []string
 		want  []string
 	}{
-		{"serialized", func(s, _ *cluster.Component) { s.Object = cluster.Object{Serialized: []byte{1}} }, nil, []string{`"s"`, "serialized object", "JVM"}},
+		{"serialized", func(s, _ *cluster.Component) { s.Object = cluster.Object{Serialized: []byte{1}} }, nil, []string{`"s"`, "serialized_java", "JVM"}},
 		{"no object", func(s, _ *cluster.Component) { s.Object = cluster.Object{} }, nil, []string{`"s"`, "no object"}},
 		{"system stream", func(s, _ *cluster.Component) { s.Streams["__x"] = storm.StreamSpec{} }, nil, []string{`"s"`, `"__x"`}},
 		{"spout with inputs", func(s, b *cluster.Component) { s.Inputs = b.Inputs }, nil, []string{`"s"`, "inputs"}},
