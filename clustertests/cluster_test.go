@@ -219,8 +219,10 @@ func (r *rig) remove() {
 			<-d.ended
 		}
 	}
-	for _, pid := range slices.Sorted(maps.Values(r.workerPIDs())) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	for _, workers := range []map[int]int{r.workerPIDs(), r.jvms()} {
+		for _, pid := range slices.Sorted(maps.Values(workers)) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 	if r.zk != nil {
 		r.zk.end()
