@@ -251,6 +251,12 @@ func (m *meter) await(ctx context.Context, d time.Duration, n int64) error {
 	}
 }
 
+// middle is the median of v, which it sorts.
+func middle(v []float64) float64 {
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
 // median takes each figure's median over the runs.
 func median(runs []Result) Result {
 	pick := func(get func(Result) float64) float64 {
@@ -258,8 +264,7 @@ func median(runs []Result) Result {
 		for i, r := range runs {
 			v[i] = get(r)
 		}
-		slices.Sort(v)
-		return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+		return middle(v)
 	}
 	whole := func(get func(Result) int64) int64 {
 		return int64(math.Round(pick(func(r Result) float64 { return float64(get(r)) })))

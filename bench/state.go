@@ -29,6 +29,8 @@ type StateOptions struct {
 	// Keys is how many words there are, Interval the time between checkpoints.
 	Keys     int
 	Interval time.Duration
+	// Words are the kinds to run, "zipf" and "uniform"; none means both.
+	Words []string
 	// Ring starts a ring.
 	Ring func(ctx context.Context) (StateRing, error)
 }
@@ -41,7 +43,8 @@ type StateResult struct {
 	// Kept is "memory": never saved, or "ring", with so many Replicas.
 	Kept     string `json:"kept"`
 	Replicas int    `json:"replicas"`
-	// Cost is the part of the throughput of the row in memory that is lost.
+	// Cost is the part of the throughput of the row in memory that is lost: the median
+	// of what each round lost, since a machine's speed changes from round to round.
 	Cost float64 `json:"cost"`
 	// Checkpoints were committed. The last one took so long, stopped the bolt for
 	// FreezeMS, and wrote so many bytes once a replica. MaxNanos of Result is the
@@ -68,12 +71,10 @@ func RunState(ctx context.Context, o StateOptions) (StateReport, error) {
 		Machine: ReadMachine(), Keys: o.Keys, Results: []StateResult{},
 		Settings: Settings{Seconds: o.Time.Seconds(), WarmUpSeconds: o.WarmUp.Seconds(), Runs: o.Runs, Conf: o.Conf},
 	}
-	rows := []StateResult{
-		{Words: "zipf", Kept: "memory"}, {Words: "zipf", Kept: "ring", Replicas: 1}, {Words: "zipf", Kept: "ring", Replicas: 3},
-		{Words: "uniform", Kept: "memory"}, {Words: "uniform", Kept: "ring", Replicas: 1}, {Words: "uniform", Kept: "ring", Replicas: 3},
-	}
+	rows := stateRows(o.Words)
 	runs := make([][]StateResult, len(rows))
 	for i := range o.Runs {
+		base := 0.0
 		for r, row := range rows {
 			if o.Begin != nil {
 				o.Begin(row.name(), i)
@@ -82,19 +83,29 @@ func RunState(ctx context.Context, o StateOptions) (StateReport, error) {
 			if err != nil {
 				return report, fmt.Errorf("state %s: %w", row.name(), err)
 			}
+			if got.Kept == "memory" {
+				base = got.TuplesPerSec
+			}
+			got.Cost = 1 - got.TuplesPerSec/base
 			runs[r] = append(runs[r], got)
 		}
 	}
-	base := 0.0
 	for r := range rows {
-		m := medianState(runs[r])
-		if m.Kept == "memory" {
-			base = m.TuplesPerSec
-		}
-		m.Cost = 1 - m.TuplesPerSec/base
-		report.Results = append(report.Results, m)
+		report.Results = append(report.Results, medianState(runs[r]))
 	}
 	return report, nil
+}
+
+// stateRows are what is measured; each kind begins with its row in memory.
+func stateRows(kinds []string) (rows []StateResult) {
+	if len(kinds) == 0 {
+		kinds = []string{"zipf", "uniform"}
+	}
+	for _, words := range kinds {
+		rows = append(rows, StateResult{Words: words, Kept: "memory"},
+			StateResult{Words: words, Kept: "ring", Replicas: 1}, StateResult{Words: words, Kept: "ring", Replicas: 3})
+	}
+	return rows
 }
 
 func (r StateResult) name() string {
@@ -104,13 +115,17 @@ func (r StateResult) name() string {
 	return fmt.Sprintf("%s on the ring, %d replicas", r.Words, r.Replicas)
 }
 
+// medianState has the medians of everything that differs from run to run.
 func medianState(runs []StateResult) StateResult {
 	m := runs[0]
 	var plain []Result
+	var cost, took, freeze, bytes []float64
 	for _, r := range runs {
 		plain = append(plain, r.Result)
+		cost, took, freeze, bytes = append(cost, r.Cost), append(took, r.TookMS), append(freeze, r.FreezeMS), append(bytes, float64(r.Bytes))
 	}
 	m.Result = median(plain)
+	m.Cost, m.TookMS, m.FreezeMS, m.Bytes = middle(cost), middle(took), middle(freeze), int64(middle(bytes))
 	return m
 }
 

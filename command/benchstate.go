@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -40,6 +41,7 @@ that of a word in the worker, and in the nodes.`,
 	f.add(cmd, 10*time.Second, 5*time.Second)
 	cmd.Flags().IntVar(&o.Keys, "keys", o.Keys, "number of different words")
 	cmd.Flags().DurationVar(&o.Interval, "interval", o.Interval, "time between checkpoints")
+	cmd.Flags().StringSliceVar(&o.Words, "words", []string{"zipf", "uniform"}, "how often each word comes, as in a text or all alike")
 	cmd.Flags().IntVar(&nodes, "nodes", nodes, "number of ring nodes")
 	return cmd
 }
@@ -53,6 +55,8 @@ func (e *env) runBenchState(ctx context.Context, f benchFlags, o bench.StateOpti
 		return usagef("--keys is %d; it must be at least 2", o.Keys)
 	case o.Interval < 100*time.Millisecond:
 		return usagef("--interval is %v; it must be at least 100ms", o.Interval)
+	case len(o.Words) == 0 || slices.ContainsFunc(o.Words, func(w string) bool { return w != "zipf" && w != "uniform" }):
+		return usagef("--words is %q; zipf and uniform are known", strings.Join(o.Words, ","))
 	case nodes < 1:
 		return usagef("--nodes is %d; it must be at least 1", nodes)
 	}
