@@ -2,15 +2,23 @@ package node
 
 import (
 	"runtime"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// calmNice is the priority of work aside: a tenth of a share of a busy processor.
-const calmNice = 10
+// overdueNice is the priority of work that waits too long: a tenth of a share of a
+// busy processor.
+const overdueNice = 10
 
-// yieldToOthers gives the calling goroutine a thread of low priority, which ends
-// with it, since priority cannot be taken back.
-func yieldToOthers() {
+// yieldToOthers gives the calling goroutine a thread that runs when nothing else
+// wants to, or, if it is overdue, one of low priority. The thread ends with the
+// goroutine, since priority cannot be taken back. If the system refuses it goes
+// without, less kindly.
+func yieldToOthers(overdue bool) {
 	runtime.LockOSThread()
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), calmNice) // it goes without, less kindly
+	if overdue {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), overdueNice)
+		return
+	}
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }

@@ -2,4 +2,4 @@
 
 package node
 
-func yieldToOthers() {}
+func yieldToOthers(bool) {}

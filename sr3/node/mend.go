@@ -105,7 +105,9 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	}
 	var folded []byte
 	var err error
-	aside(func() { folded, err = protocol.JoinParts(n.codec, raw) })
+	// On processors that are never idle chains grow until they are overdue.
+	overdue := len(chain) > 2*shard.MaxChain
+	aside(overdue, func() { folded, err = protocol.JoinParts(n.codec, raw) })
 	if err != nil {
 		return shard.Ref{}, fmt.Errorf("fold of %v: %w", foldOf(chain), err)
 	}

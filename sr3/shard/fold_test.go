@@ -24,8 +24,8 @@ func TestNeedsFold(t *testing.T) {
 	}{
 		{nil, false},
 		{chain(0), false},
-		{chain(100, 25, 25), false},
-		{chain(100, 25, 26), true},
+		{chain(100, 50, 50), false},
+		{chain(100, 50, 51), true},
 		{chain(100, 1, 1, 1, 1, 1, 1, 1), false},
 		{chain(100, 1, 1, 1, 1, 1, 1, 1, 1), true},
 		{chain(0, 1), true},

@@ -208,7 +208,7 @@ func TestJumps(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	chain := []shard.Ref{ref(shard.Base, 1, 100), ref(shard.Delta, 2, 30), ref(shard.Delta, 3, 30)}
+	chain := []shard.Ref{ref(shard.Base, 1, 100), ref(shard.Delta, 2, 60), ref(shard.Delta, 3, 60)}
 	r := newRig(t, 3)
 	r.self = "n0"
 	r.c = Committed{Known: true, Version: 3}
@@ -231,14 +231,14 @@ func TestFold(t *testing.T) {
 		t.Fatalf("folds again: %v", got)
 	}
 	// Goes on from the folded base, and lets it go once there is a newer one.
-	longer := append(slices.Clone(chain), ref(shard.Delta, 4, 61))
+	longer := append(slices.Clone(chain), ref(shard.Delta, 4, 121))
 	r.c.Version = 4
 	r.stock.Manifests = append(r.stock.Manifests, manifest(4, longer))
 	r.stock.Objects = append(r.stock.Objects, longer[3])
 	if got := only[Fold](r.decide(time.Second)); !reflect.DeepEqual(got, []Fold{{[]shard.Ref{folded, longer[3]}}}) {
 		t.Fatalf("got %v", got)
 	}
-	r.stock.Objects = append(r.stock.Objects, ref(shard.Base, 4, 150))
+	r.stock.Objects = append(r.stock.Objects, ref(shard.Base, 4, 250))
 	if got := only[DeleteObjects](r.wait(time.Hour)); len(got) != 0 {
 		t.Errorf("the version before still names a chain that ends with it: %v", got)
 	}

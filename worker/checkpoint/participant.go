@@ -1,6 +1,9 @@
 package checkpoint
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Settlement is what to do with the ack of a tuple.
 type Settlement uint8
@@ -25,18 +28,18 @@ type Participant[A any] struct {
 	era        Era
 	open       bool // the state is in place
 	loading    bool
-	want       Version // what is loading, or was loaded last
-	base       Version // what the next version is changed from
-	saving     int64   // the transaction being saved, 0 if none
-	frozen     int64   // the transaction that is neither committed nor thawed
-	acks       []A     // since the last cut
+	want       Version    // what is loading, or was loaded last
+	base       Version    // what the next version is changed from
+	saving     int64      // the transaction being saved, 0 if none
+	frozen     int64      // the transaction that is neither committed nor thawed
+	acks       backlog[A] // since the last cut
 	sealed     []sealed[A]
 }
 
 // sealed are the acks of tuples between two cuts.
 type sealed[A any] struct {
 	tx   int64
-	acks []A
+	acks [][]A
 }
 
 // NewParticipant makes the machine of a stateful task. preCommits says that the
@@ -53,7 +56,7 @@ func (p *Participant[A]) Settle(ack A, era Era) Settlement {
 	if era != p.era {
 		return FailNow
 	}
-	p.acks = append(p.acks, ack)
+	p.acks.add(ack)
 	return AckLater
 }
 
@@ -96,11 +99,10 @@ func (p *Participant[A]) begin(m Marker) []TaskEffect {
 
 func (p *Participant[A]) failAll() []TaskEffect {
 	var failed []A
-	for _, s := range p.sealed {
-		failed = append(failed, s.acks...)
+	for _, s := range append(p.sealed, sealed[A]{acks: p.acks.take()}) {
+		failed = append(failed, slices.Concat(s.acks...)...)
 	}
-	failed = append(failed, p.acks...)
-	p.sealed, p.acks = nil, nil
+	p.sealed = nil
 	if len(failed) == 0 {
 		return nil
 	}
@@ -126,8 +128,7 @@ func (p *Participant[A]) prepare(m Marker) []TaskEffect {
 		return []TaskEffect{p.fail(m.TxID, true, "its state is not in place")}
 	}
 	out := p.thaw(m.TxID - 1)
-	p.sealed = append(p.sealed, sealed[A]{tx: m.TxID, acks: p.acks})
-	p.acks = nil
+	p.sealed = append(p.sealed, sealed[A]{tx: m.TxID, acks: p.acks.take()})
 	p.saving, p.frozen = m.TxID, m.TxID
 	return append(out, SaveState{Version: Version{TxID: m.TxID, Era: p.era}, Base: p.base})
 }
@@ -174,20 +175,18 @@ func (p *Participant[A]) commit(v Version) []TaskEffect {
 	if v.Era != p.era || v == p.base || v.TxID < p.base.TxID {
 		return nil
 	}
-	var acks []A
+	out := []TaskEffect{StateCommitted{Version: v}}
 	n := 0
 	for n < len(p.sealed) && p.sealed[n].tx <= v.TxID {
-		acks = append(acks, p.sealed[n].acks...)
+		for _, acks := range p.sealed[n].acks {
+			out = append(out, AckAll[A]{Acks: acks})
+		}
 		n++
 	}
 	p.sealed = p.sealed[n:]
 	p.base = v
 	if p.frozen <= v.TxID {
 		p.frozen = 0
-	}
-	out := []TaskEffect{StateCommitted{Version: v}}
-	if len(acks) > 0 {
-		out = append(out, AckAll[A]{Acks: acks})
 	}
 	return out
 }

@@ -43,7 +43,7 @@ type RunPreCommit struct{ TxID int64 }
 // StateCommitted says that a version is committed, and changes count from it.
 type StateCommitted struct{ Version Version }
 
-// AckAll wants acks passed on.
+// AckAll wants acks passed on. One commit may have many of them, a block of acks each.
 type AckAll[A any] struct{ Acks []A }
 
 // FailAll wants tuples failed: what they did was rolled back.

@@ -177,7 +177,7 @@ func TestParticipant(t *testing.T) {
 	wantEffects(t, "precommitted", task.PreCommitted(2, nil), Reply{ok(5, PreCommitted, 1, 2)})
 	// The commit is lost, and the next marker makes up for it.
 	p3 := Marker{Action: Prepare, Era: 1, TxID: 3, Committed: v2}
-	wantEffects(t, "prepare 3", task.Marker(0, p3, 1), StateCommitted{v2}, AckAll[string]{[]string{"a", "b"}},
+	wantEffects(t, "prepare 3", task.Marker(0, p3, 1), StateCommitted{v2}, AckAll[string]{[]string{"a"}}, AckAll[string]{[]string{"b"}},
 		SaveState{Version: Version{3, 1}, Base: v2}, Forward{p3}, RunHeld{})
 	settle("d", 1, AckLater)
 	roll := Marker{Action: Rollback, Era: 2, TxID: 2, Committed: v2}

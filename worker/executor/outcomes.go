@@ -28,10 +28,14 @@ func (o *outcomes) init(batchSize int, spouts map[storm.TaskID]Lane[*OutcomeBatc
 			o.byTask = append(o.byTask, nil)
 		}
 		if boxes[lane] == nil {
-			boxes[lane] = &outcomeOutbox{lane: lane, batch: &OutcomeBatch{}}
+			boxes[lane] = &outcomeOutbox{lane: lane, batch: o.newBatch()}
 		}
 		o.byTask[task] = boxes[lane]
 	}
+}
+
+func (o *outcomes) newBatch() *OutcomeBatch {
+	return &OutcomeBatch{Outcomes: make([]acker.Outcome, 0, o.batchSize)}
 }
 
 // box is the outbox for a tree's spout, or nil if there is no such spout.
@@ -66,7 +70,7 @@ func (o *outcomes) send(box *outcomeOutbox) {
 		panic(stopped{err})
 	}
 	if empty == nil {
-		empty = &OutcomeBatch{}
+		empty = o.newBatch()
 	}
 	box.batch = empty
 }
