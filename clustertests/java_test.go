@@ -46,18 +46,35 @@ type numbers struct {
 // submitNumbers submits one with Storm's own client.
 func (r *rig) submitNumbers(t *testing.T, name string, many int) numbers {
 	t.Helper()
+	return submitNumbersTo(t, r.nimbus[0].port, name, many)
+}
+
+// submitNumbersTo submits one to the nimbus at a port of this host.
+func submitNumbersTo(t *testing.T, port int, name string, many int) numbers {
+	t.Helper()
+	n, err := trySubmitNumbers(t, port, name, many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// trySubmitNumbers submits one, or says what the client printed.
+func trySubmitNumbers(t *testing.T, port int, name string, many int) (numbers, error) {
+	t.Helper()
 	needs := []string{"javac", "mvn"}
 	jar := fetch.Client(t, needs, "jar", "2.8")
 	n := numbers{folder: t.TempDir(), many: many}
 	settings := filepath.Join(t.TempDir(), "storm.yaml")
 	// Storm's client knows one port for all seeds.
-	writeYAML(t, settings, map[string]string{"nimbus.seeds": `["127.0.0.1"]`, "nimbus.thrift.port": strconv.Itoa(r.nimbus[0].port)})
+	writeYAML(t, settings, map[string]string{"nimbus.seeds": `["127.0.0.1"]`, "nimbus.thrift.port": strconv.Itoa(port)})
 	cmd := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-cp", jar+":"+fetch.Client(t, needs, "classpath", "2.8"),
 		"-Dstorm.jar="+jar, "-Dstorm.conf.file="+settings, "stormring.clienttests.SubmitWords", name, n.folder, fmt.Sprint(many))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return n, fmt.Errorf("%w: %s", err, out)
 	}
-	return n
+	return n, nil
 }
 
 // seen is how often each number was written.

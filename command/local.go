@@ -30,6 +30,7 @@ type localFlags struct {
 	file        string
 	metricsAddr string
 	data        string
+	zookeeper   bool
 }
 
 func (f *localFlags) register(cmd *cobra.Command) {
@@ -42,6 +43,7 @@ func (f *localFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.file, "config", "", "read `FILE` (default: the first storm.yaml in $STORM_CONF_DIR, ./conf if that is not set, or ~/.storm)")
 	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at `HOST:PORT`")
 	flags.StringVar(&f.data, "data", "", "keep all that is submitted in `DIR` (default: nothing outlasts the run)")
+	flags.BoolVar(&f.zookeeper, "zookeeper", false, "start the host's ZooKeeper for the cluster, which topologies in Java need")
 	completeNothing(cmd, "workers", "run-for", "set", "metrics-addr")
 	mustComplete(cmd.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	mustComplete(cmd.MarkPersistentFlagDirname("data"))
@@ -54,11 +56,11 @@ func (e *env) local() *cobra.Command {
 		Use:   localName + " [TOPOLOGY]",
 		Short: "Run a whole cluster in this process, and a topology on it",
 		Long: `Run a cluster in this process: nimbus, a supervisor and workers, without
-ZooKeeper. With a topology, run that until its input is processed, until
---run-for has passed or until Ctrl-C; the last two first let what is under way
-finish. Without one, print where nimbus listens and take what clients submit.
-Another process can list and kill either way: nimbus.thrift.port is open to this
-host, a free one if it is taken or 0.`,
+ZooKeeper; topologies in Java need one, which --zookeeper starts beside it. With a
+topology, run that until its input is processed, until --run-for has passed or until
+Ctrl-C; the last two first let what is under way finish. Without one, print where
+nimbus listens and take what clients submit. Another process can list and kill either
+way: nimbus.thrift.port is open to this host, a free one if it is taken or 0.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -163,6 +165,9 @@ func (e *env) runCluster(cmd *cobra.Command, f *localFlags) error {
 		return err
 	}
 	fmt.Fprintf(e.stdout, "nimbus: %s\n", c.Addr())
+	if addr := c.ZooKeeper(); addr != "" {
+		fmt.Fprintf(e.stdout, "zookeeper: %s\n", addr)
+	}
 	var limit <-chan time.Time
 	if f.runFor > 0 {
 		limit = time.After(f.runFor)
@@ -187,7 +192,7 @@ func (e *env) startCluster(ctx context.Context, f *localFlags, workers int, log 
 		slots = workers
 	}
 	return local.StartCluster(ctx, local.ClusterOptions{
-		Conf: c, Dir: f.data, Slots: slots, Program: e.program,
+		Conf: c, Dir: f.data, Slots: slots, Program: e.program, ZooKeeper: f.zookeeper,
 		Logger: f.logger(log, level), Workers: f.logger(log, slog.LevelInfo), Version: readVersion().Version,
 	})
 }

@@ -59,7 +59,7 @@ func ZooKeeper(c *conf.Conf, log *slog.Logger) (coord.Opener, error) {
 	return zk.New(cfg)
 }
 
-// Nimbus is a nimbus to run. Its zero value lacks all but Replicate and Shell.
+// Nimbus is a nimbus to run. Its zero value lacks all but Replicate, NoJVMs and Shell.
 type Nimbus struct {
 	Conf *conf.Conf
 	// Listener brings clients, Host and its port are where they find it.
@@ -72,6 +72,8 @@ type Nimbus struct {
 	// Replicate keeps its blobs like those of the other nimbuses. Without it,
 	// there is no other.
 	Replicate bool
+	// NoJVMs is the NoJVMs of nimbus.Config.
+	NoJVMs error
 	// Shell, if set, is shown the nimbus before it runs.
 	Shell func(*nimbus.Nimbus)
 }
@@ -100,7 +102,7 @@ func (d Nimbus) Run(ctx context.Context) (err error) {
 	}
 	cfg := nimbus.Config{
 		Conf: settings, Host: d.Host, Port: addr.Port, Coord: d.Coord,
-		Blobs: nimbus.NewBlobs(blobs, clock.Real{}), Clock: clock.Real{}, Logger: d.Logger, User: osUser(),
+		Blobs: nimbus.NewBlobs(blobs, clock.Real{}), Clock: clock.Real{}, Logger: d.Logger, User: osUser(), NoJVMs: d.NoJVMs,
 	}
 	if d.Replicate {
 		cfg.Replicator = func(s *records.Store) nimbus.Replicator {

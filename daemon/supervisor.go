@@ -136,7 +136,7 @@ func (d Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, d.closeListener())
 	}
-	if d.Launcher == nil { // a host's processes
+	if d.Listener != nil { // which Storm's own workers speak to
 		cfg.JVMs = (&jvms{conf: d.Conf, dir: local, log: d.Logger}).releases
 	}
 	var circle ringNode

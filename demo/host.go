@@ -79,7 +79,7 @@ func runHost(ctx context.Context, spec hostSpec, out io.Writer, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	processes, err := supervisor.Processes(ctx, spec.Dir, clock.Real{}, log)
+	processes, err := supervisor.Processes(ctx, spec.Dir, filepath.Join(spec.Dir, "logs"), clock.Real{}, log)
 	if err != nil {
 		return err
 	}

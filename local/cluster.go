@@ -18,7 +18,7 @@ import (
 	"github.com/stormring/stormring/daemon"
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
-	"github.com/stormring/stormring/internal/coord/embedded"
+	"github.com/stormring/stormring/internal/zookeeper"
 	"github.com/stormring/stormring/nimbus"
 	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/storm"
@@ -39,26 +39,31 @@ type ClusterOptions struct {
 	Slots int
 	// Program has the code of Go components.
 	Program storm.Program
+	// ZooKeeper has the host's ZooKeeper started for the cluster, which Storm's own
+	// workers need.
+	ZooKeeper bool
 	// Logger is nimbus's and the supervisor's, Workers that of the workers.
 	Logger, Workers *slog.Logger
 	Version         string
 }
 
 // Cluster is a whole cluster in this process: a nimbus, a supervisor and an
-// embedded coordination store. Workers of this program's own topologies run in
+// embedded coordination store, or a ZooKeeper beside it. Workers of this program's own topologies run in
 // the process too, those of programs that are submitted as processes.
 type Cluster struct {
 	opts     ClusterOptions
 	listener net.Listener
 	nimbus   *nimbus.Nimbus
 	inside   *inside
-	stop     context.CancelFunc
-	group    *errgroup.Group
-	done     context.Context //nolint:containedctx // ends with the first daemon that does
-	cleanup  []func() error
-	kept     bool // the folder outlasts the cluster
-	close    sync.Once
-	err      error
+	// zookeeper is nil if the coordination store is embedded.
+	zookeeper *zookeeper.Server
+	stop      context.CancelFunc
+	group     *errgroup.Group
+	done      context.Context //nolint:containedctx // ends with the first daemon that does
+	cleanup   []func() error
+	kept      bool // the folder outlasts the cluster
+	close     sync.Once
+	err       error
 }
 
 // StartCluster starts a cluster. Close ends it.
@@ -71,41 +76,41 @@ func StartCluster(ctx context.Context, opts ClusterOptions) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	opts := c.opts
-	c.kept = opts.Dir != ""
-	if !c.kept {
-		dir, err := os.MkdirTemp("", "stormring-local-")
-		if err != nil {
-			return fmt.Errorf("local cluster: %w", err)
-		}
-		c.opts.Dir = dir
-		c.cleanup = append(c.cleanup, func() error { return os.RemoveAll(dir) })
+	if err := c.settle(); err != nil {
+		return fmt.Errorf("local cluster: %w", err)
 	}
-	store, err := embedded.New(c.storeConfig())
+	store, err := c.coordinate(ctx)
 	if err != nil {
 		return fmt.Errorf("local cluster: %w", err)
 	}
-	c.cleanup = append(c.cleanup, store.Close)
 	if c.listener, err = c.listen(ctx); err != nil {
 		return err
 	}
-	if c.inside, err = newInside(ctx, c.opts); err != nil {
+	thriftFor, err := c.reachable(ctx)
+	if err != nil {
 		return errors.Join(err, c.listener.Close())
 	}
+	if c.inside, err = newInside(ctx, c.opts); err != nil {
+		return errors.Join(err, c.listener.Close(), closeIf(thriftFor))
+	}
+	opts := c.opts
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.group, c.done = errgroup.WithContext(life)
+	if c.zookeeper != nil {
+		c.group.Go(func() error { return c.watchZooKeeper(c.done) })
+	}
 	shell := make(chan *nimbus.Nimbus, 1)
 	c.group.Go(func() error {
 		return daemon.Nimbus{
 			Conf: opts.Conf, Listener: c.listener, Host: c.host(), Coord: store, Dir: filepath.Join(c.opts.Dir, "blobs"),
-			Logger: opts.Logger, Shell: func(n *nimbus.Nimbus) { shell <- n },
+			Logger: opts.Logger, NoJVMs: c.noJVMs(), Shell: func(n *nimbus.Nimbus) { shell <- n },
 		}.Run(c.done)
 	})
 	select {
 	case c.nimbus = <-shell:
 	case <-c.done.Done():
-		return errors.Join(c.group.Wait(), c.inside.abandon())
+		return errors.Join(c.group.Wait(), c.inside.abandon(), closeIf(thriftFor))
 	}
 	cfg := client.ConfigOf(opts.Conf, opts.Logger)
 	cfg.Seeds, cfg.Only = []string{c.listener.Addr().String()}, true
@@ -114,13 +119,32 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.group.Go(func() error {
 		defer remote.Close()
 		return daemon.Supervisor{
-			Conf: opts.Conf, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
-			Dir: c.opts.Dir, LogDir: filepath.Join(c.opts.Dir, "logs"), Logger: opts.Logger, Version: opts.Version,
+			Conf: opts.Conf, Listener: thriftFor, Host: loopback, Coord: store, Leader: daemon.Remote{Client: remote},
+			Dir: c.opts.Dir, LogDir: logDir(c.opts.Dir), Logger: opts.Logger, Version: opts.Version,
 			RingAddr: ring, RingElse: other, Launcher: c.inside, Delays: delays(), Ports: c.inside.ports(), StopWorkers: true,
 		}.Run(c.done)
 	})
 	return nil
 }
+
+// settle finds the cluster's folder.
+func (c *Cluster) settle() (err error) {
+	c.kept = c.opts.Dir != ""
+	if c.kept {
+		c.opts.Dir, err = filepath.Abs(c.opts.Dir)
+		return err
+	}
+	dir, err := os.MkdirTemp("", "stormring-local-")
+	if err != nil {
+		return err
+	}
+	c.opts.Dir = dir
+	c.cleanup = append(c.cleanup, func() error { return os.RemoveAll(dir) })
+	return nil
+}
+
+// logDir is where workers that are processes log.
+func logDir(dir string) string { return filepath.Join(dir, "logs") }
 
 // delays are shorter than on a host of its own: somebody is waiting for the
 // result. A worker that fails at once, again and again, is given up soon.
@@ -128,14 +152,6 @@ func delays() *slots.Config {
 	d := slots.DefaultConfig()
 	d.BackoffFirst, d.BackoffMax = backoffMin, backoffMax
 	return &d
-}
-
-func (c *Cluster) storeConfig() embedded.Config {
-	cfg := embedded.DefaultConfig()
-	if c.kept {
-		cfg.Dir = filepath.Join(c.opts.Dir, "coordination")
-	}
-	return cfg
 }
 
 // host is the name under which clients are told to find nimbus.

@@ -54,7 +54,7 @@ func newInside(ctx context.Context, opts ClusterOptions) (*inside, error) {
 		l.listeners[cluster.Port(addr.Port)] = ln
 	}
 	var err error
-	if l.outside, err = supervisor.Processes(ctx, opts.Dir, clock.Real{}, opts.Logger); err != nil {
+	if l.outside, err = supervisor.Processes(ctx, opts.Dir, logDir(opts.Dir), clock.Real{}, opts.Logger); err != nil {
 		return nil, errors.Join(err, l.abandon())
 	}
 	return l, nil
@@ -91,7 +91,7 @@ func (l *inside) Start(ctx context.Context, s supervisor.Launch) (supervisor.Han
 	if err != nil {
 		return nil, err
 	}
-	if program {
+	if program || s.JVM != "" {
 		if err := l.vacate(s.Port); err != nil {
 			return nil, err
 		}

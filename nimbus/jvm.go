@@ -13,6 +13,9 @@ import (
 // jvmFor chooses the release of Storm whose workers run a topology that was made with
 // a version, of those that some supervisor has.
 func (n *Nimbus) jvmFor(ctx context.Context, r *reign, made string) (string, error) {
+	if n.cfg.NoJVMs != nil {
+		return "", n.cfg.NoJVMs
+	}
 	ids, err := r.term.store.Supervisors(ctx)
 	if err != nil {
 		return "", err

@@ -63,6 +63,9 @@ type Config struct {
 	// Kept tells how many bytes of the state of each task of a topology lie at which
 	// supervisor, as far as it can be told soon; nil if nobody knows.
 	Kept func(id cluster.TopologyID) map[storm.TaskID]map[cluster.SupervisorID]int64
+	// NoJVMs says why no topology of this cluster can have workers in Java; nil if it
+	// is up to the supervisors.
+	NoJVMs error
 }
 
 // Nimbus is a master, leading or standing by. Its methods may be called by

@@ -9,9 +9,9 @@ import (
 )
 
 // Processes is the launcher of a host: each worker is a process, with its files
-// in localDir, storm.local.dir.
-func Processes(ctx context.Context, localDir string, c clock.Clock, log *slog.Logger) (Launcher, error) {
-	return newProcesses(ctx, Config{LocalDir: localDir, Clock: c, Logger: log})
+// in localDir, storm.local.dir, and its logs in logDir; both are absolute.
+func Processes(ctx context.Context, localDir, logDir string, c clock.Clock, log *slog.Logger) (Launcher, error) {
+	return newProcesses(ctx, Config{LocalDir: localDir, LogDir: logDir, Clock: c, Logger: log})
 }
 
 // IsProgram reports whether the code of the topology whose files are in dir is a

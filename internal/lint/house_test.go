@@ -106,6 +106,7 @@ var house = []room{
 	{path: "supervisor/process", kind: adapter},
 	{path: "supervisor/jvm", kind: adapter},
 	{path: "internal/maven", kind: adapter},
+	{path: "internal/zookeeper", kind: adapter},
 	{path: "supervisor/localizer", kind: adapter},
 
 	// 3: shells. One goroutine, one select each; they feed cores and perform
