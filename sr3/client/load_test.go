@@ -475,3 +475,29 @@ func TestRingTooLargeToBeKnown(t *testing.T) {
 		t.Errorf("the ring of %d nodes is known as a whole", len(p.nodes))
 	}
 }
+
+// A node that answers with the manifest of another version is not believed.
+func TestManifestOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 3)
+	f := r.front("n3")
+	r.settle()
+	w := r.worker(r.client("n0"), nil)
+	w.mustLoad(0)
+	w.fill(1, 50, 20)
+	w.checkpoint(1)
+	old, err := w.c.raw(t.Context(), r.nodes["n0"].Addr(), protocol.GetManifest, protocol.Encode(protocol.VersionRequest{Owner: w.o.Owner, Version: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.fill(2, 50, 20)
+	w.checkpoint(2)
+	f.setForge(func(method byte) ([]byte, error, bool) { return old, nil, method == protocol.GetManifest })
+	l := &loading{t: w.Task, version: 2}
+	if m, err := l.manifestFrom(t.Context(), ring.Node{ID: "n3", Addr: f.end.Addr()}); err == nil {
+		t.Errorf("it takes the manifest of version %d", m.Version)
+	}
+	if m, err := l.manifestFrom(t.Context(), ring.Node{ID: "n0", Addr: r.nodes["n0"].Addr()}); err != nil || m.Version != 2 {
+		t.Errorf("from another: %v, %v", m, err)
+	}
+}

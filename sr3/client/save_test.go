@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stormring/stormring/sr3/protocol"
 	"github.com/stormring/stormring/sr3/shard"
+	"github.com/stormring/stormring/sr3/transport"
 )
 
 // copies is on how many nodes each object of a version is, the fewest.
@@ -248,6 +250,22 @@ func TestVersionWithOtherContentIsRefused(t *testing.T) {
 	h.mustLoad(0)
 	h.put("a", "2")
 	isErr(t, "the same version of other content", h.save(1), ErrConflict)
+}
+
+// A node that has another manifest of the version says so, and is not taken for one
+// that has stored it.
+func TestManifestConflictEndsTheSave(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1)
+	f := r.front("n3")
+	r.settle()
+	w := r.worker(r.client("n0"), nil)
+	w.mustLoad(0)
+	w.put("a", "1")
+	f.setForge(func(method byte) ([]byte, error, bool) {
+		return nil, &transport.RemoteError{Code: protocol.CodeConflict, Text: "another manifest"}, method == protocol.PutManifest
+	})
+	isErr(t, "a manifest in conflict", w.save(1), ErrConflict)
 }
 
 func TestChainsAreFolded(t *testing.T) {

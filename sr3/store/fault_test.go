@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -343,4 +344,22 @@ func overwrite(t *testing.T, dir, pattern string, b []byte) {
 	for _, n := range names {
 		ok(t, os.WriteFile(n, b, 0o600))
 	}
+}
+
+// Bytes that the database gives without complaint, and that are not those of the
+// object, are not handed on.
+func TestWrongBytesInTheDatabase(t *testing.T) {
+	s := open(t, Options{Storage: storage.NewMemStorage()})
+	item := base(t, 1, 1, 100)
+	ok(t, s.Put(t.Context(), item))
+	s.mu.RLock()
+	r := s.find(item.Ref)
+	s.mu.RUnlock()
+	wrong := bytes.Clone(item.Stored)
+	wrong[len(wrong)-1] ^= 1
+	ok(t, s.db.ldb.Put(key(r.number, 0), wrong, nil))
+	if _, err := s.Get(t.Context(), item.Ref); !errors.Is(err, ErrDamaged) {
+		t.Errorf("get: %v", err)
+	}
+	ok(t, s.Close())
 }
