@@ -24,10 +24,11 @@ const (
 // has ended.
 func (l *loading) find() *shard.Manifest {
 	t := l.t
-	wait := firstRetry
+	wait, patience := firstRetry, t.o.HolderTimeout
 	var said time.Time
 	for {
-		m, err := l.lookFor()
+		m, err := l.lookFor(patience)
+		patience = longer(patience)
 		if m != nil || l.ctx.Err() != nil {
 			return m
 		}
@@ -47,14 +48,21 @@ func (l *loading) find() *shard.Manifest {
 	}
 }
 
-// lookFor asks the nodes where manifests belong, and then all.
-func (l *loading) lookFor() (*shard.Manifest, error) {
+// mostPatience is for how long a node is waited for at most that was too slow before:
+// it may be the only one that has what is wanted.
+const mostPatience = time.Minute
+
+// longer is the patience after one that was too short.
+func longer(patience time.Duration) time.Duration { return max(patience, min(2*patience, mostPatience)) }
+
+// lookFor asks the nodes where manifests belong, and then all, and waits for so long.
+func (l *loading) lookFor(patience time.Duration) (*shard.Manifest, error) {
 	t := l.t
 	p, err := t.c.views.get(l.ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(l.ctx, t.o.HolderTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, patience)
 	defer cancel()
 	likely, err := t.c.holders(ctx, p, t.o.Owner.Hash(), t.o.Replicas)
 	if err != nil {
@@ -112,7 +120,7 @@ func (l *loading) lookFor() (*shard.Manifest, error) {
 			rest = nil
 			t.wg.Go(func() { ask(nodes) })
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nodes did not answer for %v, others said: %w", t.o.HolderTimeout, err)
+			return nil, fmt.Errorf("nodes did not answer for %v, others said: %w", patience, err)
 		}
 	}
 }

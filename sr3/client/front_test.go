@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/stormring/stormring/sr3/node"
 	"github.com/stormring/stormring/sr3/protocol"
@@ -26,6 +27,8 @@ type front struct {
 	// spoil, if set, changes the frames of a recovery before they go on; an error
 	// cuts the stream.
 	spoil func(head protocol.Frame, body []byte) error
+	// slow is for how long calls are held up, in nanoseconds.
+	slow atomic.Int64
 	// forge, if set, answers calls in the node's place if it has an answer.
 	forge func(method byte) (answer []byte, err error, forged bool)
 }
@@ -95,6 +98,13 @@ func (f *front) Call(ctx context.Context, method byte, request []byte) ([]byte, 
 	if f.deaf.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	}
+	if d := f.slow.Load(); d > 0 {
+		select {
+		case <-time.After(time.Duration(d)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	if answer, err, ok := f.forged(method); ok {
 		return answer, err

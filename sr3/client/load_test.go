@@ -289,6 +289,22 @@ func TestOnDemand(t *testing.T) {
 	i.check()
 }
 
+// The only node that has something may be slower than any patience, for ever: it is
+// given more each time.
+func TestEverSlowNode(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1)
+	f := r.front("n1")
+	r.settle()
+	w := r.worker(r.client("n0"), nil)
+	v := w.written(500)
+	r.kill("n0")
+	f.slow.Store(int64(400 * time.Millisecond))
+	h := r.heir(w, r.client("n1"), func(o *TaskOptions) { o.HolderTimeout = 100 * time.Millisecond })
+	h.mustLoad(v)
+	h.check()
+}
+
 func TestOnDemandRollbackWhileShardsCome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 3)

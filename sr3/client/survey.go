@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -22,14 +23,15 @@ type survey struct {
 
 	mu       sync.Mutex
 	answered map[shard.NodeID]protocol.HaveAnswer
-	told     map[shard.NodeID]bool // whose answer is in the plan, or was news
-	changed  chan struct{}         // signals an answer
+	told     map[shard.NodeID]bool          // whose answer is in the plan, or was news
+	patience map[shard.NodeID]time.Duration // with nodes that were too slow
+	changed  chan struct{}                  // signals an answer
 }
 
 func newSurvey(t *Task, m *shard.Manifest, p *picture) *survey {
 	return &survey{
 		t: t, m: m, picture: p, answered: make(map[shard.NodeID]protocol.HaveAnswer), told: make(map[shard.NodeID]bool),
-		changed: make(chan struct{}, 1),
+		patience: make(map[shard.NodeID]time.Duration), changed: make(chan struct{}, 1),
 	}
 }
 
@@ -69,15 +71,22 @@ func (s *survey) ask(ctx context.Context) {
 }
 
 func (s *survey) askOne(ctx context.Context, n ring.Node) (protocol.HaveAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.t.o.HolderTimeout)
+	id := shard.NodeID(n.ID)
+	s.mu.Lock()
+	patience := cmp.Or(s.patience[id], s.t.o.HolderTimeout)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var a protocol.HaveAnswer
 	err := s.t.c.ask(ctx, n.Addr, protocol.Have, protocol.VersionRequest{Owner: s.t.o.Owner, Version: s.m.Version}, &a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil {
-		s.answered[shard.NodeID(n.ID)] = a
-		delete(s.told, shard.NodeID(n.ID))
+	switch {
+	case err == nil:
+		s.answered[id] = a
+		delete(s.told, id)
+	case ctx.Err() != nil:
+		s.patience[id] = longer(patience)
 	}
 	select {
 	case s.changed <- struct{}{}:
