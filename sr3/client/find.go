@@ -53,7 +53,9 @@ func (l *loading) find() *shard.Manifest {
 const mostPatience = time.Minute
 
 // longer is the patience after one that was too short.
-func longer(patience time.Duration) time.Duration { return max(patience, min(2*patience, mostPatience)) }
+func longer(patience time.Duration) time.Duration {
+	return max(patience, min(2*patience, mostPatience))
+}
 
 // lookFor asks the nodes where manifests belong, and then all, and waits for so long.
 func (l *loading) lookFor(patience time.Duration) (*shard.Manifest, error) {

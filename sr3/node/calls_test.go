@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -65,6 +66,34 @@ func TestFence(t *testing.T) {
 	}
 	if got, err := call[protocol.HaveObjectsAnswer](r, a, protocol.HaveObjects, protocol.Refs{Refs: []shard.Ref{ref}}); err != nil || !slices.Equal(got.Have, []bool{true}) {
 		t.Errorf("what was there is there: %v, %v", got, err)
+	}
+}
+
+// A node that has yet to meet the others says so: whoever took it for the whole ring
+// would keep state there alone.
+func TestNodeThatIsNotOnTheRingYet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "a")
+	cfg := r.configs["a"]
+	cfg.ID, cfg.Host, cfg.Dir = "b", "b", filepath.Join(t.TempDir(), "b")
+	b, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if v, err := call[protocol.View](r, b, protocol.GetView, nothing{}); err != nil || len(v.Nodes) != 0 || v.Complete {
+		t.Errorf("the ring it sees: %+v, %v", v, err)
+	}
+	if _, err := call[protocol.LookupAnswer](r, b, protocol.LookupKey, protocol.LookupRequest{Key: 7}); codeOf(err) != protocol.CodeUnavailable {
+		t.Errorf("a lookup: %v", err)
+	}
+	b.SetSeeds([]ring.Node{b.Self(), r.nodes["a"].Self()})
+	eventually(t, "it is on the ring", func() bool {
+		v, err := call[protocol.View](r, b, protocol.GetView, nothing{})
+		return err == nil && v.Complete && len(v.Nodes) == 2
+	})
+	if a, err := call[protocol.LookupAnswer](r, b, protocol.LookupKey, protocol.LookupRequest{Key: 7}); err != nil || len(a.Nodes) == 0 {
+		t.Errorf("a lookup: %+v, %v", a, err)
 	}
 }
 

@@ -20,6 +20,8 @@ const inboxSize = 1024
 type picture struct {
 	view             *ring.View
 	complete, joined bool
+	// finds tells that lookups from here are right.
+	finds bool
 	// since is when it became so, on the circle's clock.
 	since time.Duration
 	addrs map[shard.NodeID]string
@@ -108,12 +110,12 @@ func (c *circle) perform(out ring.Out) {
 
 // publish shows the picture if it changed.
 func (c *circle) publish() {
-	view, complete, joined := c.machine.View(), c.machine.Complete(), c.machine.Joined()
+	view, complete, joined, finds := c.machine.View(), c.machine.Complete(), c.machine.Joined(), c.machine.Finds()
 	old := c.now.Load()
-	if old != nil && old.view == view && old.complete == complete && old.joined == joined {
+	if old != nil && old.view == view && old.complete == complete && old.joined == joined && old.finds == finds {
 		return
 	}
-	p := &picture{view: view, complete: complete, joined: joined, since: c.clock(), addrs: make(map[shard.NodeID]string)}
+	p := &picture{view: view, complete: complete, joined: joined, finds: finds, since: c.clock(), addrs: make(map[shard.NodeID]string)}
 	for _, n := range view.Nodes() {
 		p.addrs[shard.NodeID(n.ID)] = n.Addr
 	}

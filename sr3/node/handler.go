@@ -161,6 +161,9 @@ func (n *Node) answer(ctx context.Context, method byte, request []byte) ([]byte,
 
 func (n *Node) getView(context.Context, nothing) (protocol.View, error) {
 	p := n.circle.now.Load()
+	if !p.joined { // or a state would be saved here alone
+		return protocol.View{Self: n.Self()}, nil
+	}
 	return protocol.View{Self: n.Self(), Nodes: p.view.Nodes(), Complete: p.complete}, nil
 }
 
@@ -168,6 +171,9 @@ func (n *Node) lookup(ctx context.Context, q protocol.LookupRequest) (protocol.L
 	key := q.Key
 	if q.Name != "" {
 		key = ring.Key([]byte(q.Name))
+	}
+	if !n.circle.now.Load().finds {
+		return protocol.LookupAnswer{}, fmt.Errorf("%w: this node has yet to meet the others; ask one of them", errUnavailable)
 	}
 	e, err := n.circle.lookup(ctx, key)
 	if err != nil {

@@ -25,6 +25,8 @@ type Machine struct {
 	synced bool // somebody's table of the whole ring was received
 	// partial: the last who sent a table does not know the whole ring.
 	partial bool
+	// settled is when whoever was not met by then is taken for dead.
+	settled time.Duration
 
 	// The table of nodes (members.go), without this one.
 	peers  map[string]*peer
@@ -339,9 +341,22 @@ func (m *Machine) View() *View {
 func (m *Machine) Living() []Node { return m.View().Nodes() }
 
 // Complete reports whether View is the whole ring, as far as this node has
-// heard.
+// heard. A node that has just joined may have done so through another that knew
+// as little, so all seeds have to be met, for which there is some time.
 func (m *Machine) Complete() bool {
-	return m.phase == member && !m.large && !m.partial && (m.synced || len(m.seeds) == 0)
+	return m.phase == member && !m.large && !m.partial && (m.synced || len(m.seeds) == 0) && (m.now >= m.settled || m.metAll())
+}
+
+// Finds reports whether lookups that begin here are right.
+func (m *Machine) Finds() bool {
+	return m.phase == member && (m.large || m.partial || m.Complete())
+}
+
+// settleFor is for how many pings a node that has joined waits to meet all seeds.
+const settleFor = 3
+
+func (m *Machine) metAll() bool {
+	return !slices.ContainsFunc(m.seeds, func(s Node) bool { return m.peers[s.ID] == nil })
 }
 
 // Holders is the function Holders on this node's View: right if Complete.

@@ -374,6 +374,7 @@ func (m *Machine) onSyncAsk(msg *Message) {
 func (m *Machine) onSyncAnswer(msg *Message) {
 	if m.phase == joining {
 		m.phase = member
+		m.settled = m.now + settleFor*m.cfg.PingEvery
 		m.joined(msg)
 	}
 	m.synced, m.partial = m.synced || !msg.Large, msg.Large

@@ -46,6 +46,31 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// Two that start at once and hear of each other first do not take themselves for the
+// whole ring while there is a third that should be there; after a while they do.
+func TestJoinedButNotMet(t *testing.T) {
+	w := newWorld(t, 1, Default(), 3, 4)
+	a, b, c := w.actors[0], w.actors[1], w.actors[2]
+	w.start(a)
+	w.start(b)
+	w.join(a, b, c)
+	w.join(b, a, c)
+	w.run(time.Second)
+	if !a.m.Joined() || a.m.Complete() || a.m.Finds() {
+		t.Errorf("joined %t, complete %t, finds %t", a.m.Joined(), a.m.Complete(), a.m.Finds())
+	}
+	w.run(5 * time.Second)
+	if !a.m.Complete() || !a.m.Finds() || len(a.m.Living()) != 2 {
+		t.Errorf("later: complete %t, finds %t, %d nodes", a.m.Complete(), a.m.Finds(), len(a.m.Living()))
+	}
+	w.start(c)
+	w.join(c, a, b)
+	w.run(time.Second)
+	if !c.m.Complete() || len(c.m.Living()) != 3 {
+		t.Errorf("the third: complete %t, %d nodes", c.m.Complete(), len(c.m.Living()))
+	}
+}
+
 func TestSeedsThatDoNotAnswer(t *testing.T) {
 	w := newWorld(t, 1, Default(), 3, 4)
 	a, b := w.actors[0], w.actors[1]
