@@ -66,6 +66,10 @@ of this host has it. Files of the local Maven repository are taken from there; a
 are checked. What is there whole
 already is left as it is, and what was begun is continued.
 
+With the javac of this host it also makes stormring-state.jar beside them, which keeps
+the state of Java topologies on the ring and is one for all versions. Without a
+javac that file may be copied from another host.
+
   stormring jvm install 2.8.3 2.6.4`)
 	cmd.Flags().StringVar(&f.repository, "repository", "", "get them from the Maven repository at `URL`")
 	completeNothing(cmd, "repository")
@@ -95,7 +99,11 @@ already is left as it is, and what was begun is continued.
 		defer r.Close()
 		ctx := cmd.Context()
 		err = v.each(ctx, args, "versions", "installed", func(name string) error {
-			return v.installStorm(ctx, r, o.Dir, name)
+			if err := v.installStorm(ctx, r, o.Dir, name); err != nil {
+				return err
+			}
+			v.buildState(ctx, o, name)
+			return nil
 		})
 		if err != nil && ctx.Err() != nil {
 			v.say("interrupted; what is here already is used when you try again")
@@ -230,8 +238,8 @@ func show(i jvm.Installation) installed {
 // jvmList is the command `jvm list`.
 func (v *verbs) jvmList() *cobra.Command {
 	var f jvmFlags
-	cmd := v.jvmVerb(&f, "list", "Show which worker libraries are installed", `Show of which versions of Storm the worker libraries are on this host, and the
-oldest version of Java that each needs.`)
+	cmd := v.jvmVerb(&f, "list", "Show which worker libraries are installed", `Show of which versions of Storm the worker libraries are on this host, the oldest
+version of Java that each needs, and whether Java topologies can keep state on the ring.`)
 	cmd.Args = noArgs
 	flagJSON(cmd, &f.asJSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -262,7 +270,11 @@ oldest version of Java that each needs.`)
 			_, err := fmt.Fprintf(v.stdout, "No worker libraries in %s.\n", o.Dir)
 			return err
 		}
-		return v.table(rows)
+		if err := v.table(rows); err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(v.stdout, keptStateOf(o).text())
+		return err
 	}
 	return cmd
 }
@@ -275,6 +287,8 @@ type checked struct {
 		Problem string `json:"problem,omitempty"`
 	} `json:"java"`
 	Storm []installed `json:"storm"`
+	// State is no check: workers run without it.
+	State keptState `json:"state"`
 }
 
 // jvmCheck is the command `jvm check`.
@@ -294,6 +308,7 @@ that they run on that JVM. It fails if anything is amiss.`)
 			return err
 		}
 		found, amiss := checkJVM(cmd.Context(), list)
+		found.State = keptStateOf(o)
 		if err := cmd.Context().Err(); err != nil {
 			return errInterrupted
 		}
@@ -350,6 +365,9 @@ func (c checked) text() string {
 	}
 	for _, i := range c.Storm {
 		fmt.Fprintf(&b, "Storm %s: %s\n", i.Version, cmp.Or(i.Problem, "whole, "+joinPath(i.ClassPath)))
+	}
+	if len(c.Storm) > 0 {
+		b.WriteString(c.State.text())
 	}
 	return b.String()
 }

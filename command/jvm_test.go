@@ -76,14 +76,19 @@ func TestJVM(t *testing.T) {
 	url, dir := mavenOf(t, nil), t.TempDir()
 	home := javaHome(t, "17.0.15")
 	t.Setenv("JAVA_HOME", home)
+	t.Setenv("PATH", t.TempDir()) // no javac
 	folder := filepath.Join(dir, "2.8.3")
+	const (
+		noCompiler = "there is no javac on this host: state of Java topologies on the ring needs a JDK once; install one and run the command again, or copy stormring-state.jar from another host\n"
+		noState    = "State on the ring: no stormring-state.jar; with a JDK on this host make it by: stormring jvm install VERSION\n"
+	)
 
 	golden{args: "jvm list --dir " + dir, stdout: "No worker libraries in " + dir + ".\n"}.check(t, &fake{}, "")
 	got := (&fake{}).run(t.Context(), "", "jvm", "install", "--dir", dir, "--repository", url, "2.8.3")
 	if got.code != 0 || !strings.HasPrefix(got.stdout, "installed Storm 2.8.3: 2 files, 0.0 MB, in "+folder) {
 		t.Fatalf("%+v", got)
 	}
-	for _, line := range []string{"Storm 2.8.3: asking " + url + " what it needs\n", "1 of 2  ", "2 of 2  ", "need-1.jar\n", "storm-client-2.8.3.jar\n"} {
+	for _, line := range []string{"Storm 2.8.3: asking " + url + " what it needs\n", "1 of 2  ", "2 of 2  ", "need-1.jar\n", "storm-client-2.8.3.jar\n", noCompiler} {
 		if !strings.Contains(got.stderr, line) {
 			t.Errorf("%q is not in %s", line, got.stderr)
 		}
@@ -92,10 +97,10 @@ func TestJVM(t *testing.T) {
 		t.Errorf("warned: %s", got.stderr)
 	}
 	// Nothing is asked for what is there.
-	again := golden{args: "jvm install --repository http://127.0.0.1:1 2.8.3 --dir " + dir, stdout: "Storm 2.8.3 is installed in " + folder + "\n"}
+	again := golden{args: "jvm install --repository http://127.0.0.1:1 2.8.3 --dir " + dir, stdout: "Storm 2.8.3 is installed in " + folder + "\n", stderr: noCompiler}
 	again.check(t, &fake{}, "")
-	golden{args: "jvm list -c stormring.jvm.libs=" + dir, stdout: "STORM  JAVA  CLASS PATH\n2.8.3  17    " + folder + "/*\n"}.check(t, &fake{}, "")
-	golden{args: "jvm check --dir " + dir, stdout: "Java: 17.0.15, " + home + "/bin/java\nStorm 2.8.3: whole, " + folder + "/*\n"}.check(t, &fake{}, "")
+	golden{args: "jvm list -c stormring.jvm.libs=" + dir, stdout: "STORM  JAVA  CLASS PATH\n2.8.3  17    " + folder + "/*\n" + noState}.check(t, &fake{}, "")
+	golden{args: "jvm check --dir " + dir, stdout: "Java: 17.0.15, " + home + "/bin/java\nStorm 2.8.3: whole, " + folder + "/*\n" + noState}.check(t, &fake{}, "")
 	golden{args: "jvm list --json --dir " + dir, stdout: `[
   {
     "version": "2.8.3",
@@ -114,17 +119,28 @@ func TestJVM(t *testing.T) {
 	const failed = "stormring: 1 of 2 checks failed\n"
 	golden{
 		args: "jvm check --dir " + dir, code: 1, stderr: failed, stdout: "Java: 1.8.0_292, " + home + "/bin/java\n" +
-			"Storm 2.8.3: workers of Storm 2.8.3 need Java 17 or newer, but " + home + "/bin/java is 1.8.0_292; install another one and set JAVA_HOME\n",
+			"Storm 2.8.3: workers of Storm 2.8.3 need Java 17 or newer, but " + home + "/bin/java is 1.8.0_292; install another one and set JAVA_HOME\n" + noState,
 	}.check(t, &fake{}, "")
 	if err := os.WriteFile(filepath.Join(folder, "need-1.jar"), []byte("else"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const damaged = "the worker libraries of Storm 2.8.3: need-1.jar is damaged; get them anew by: stormring jvm install 2.8.3"
-	golden{args: "jvm check --dir " + dir, code: 1, stderr: failed, stdout: "Java: 1.8.0_292, " + home + "/bin/java\nStorm 2.8.3: " + damaged + "\n"}.check(t, &fake{}, "")
-	if got := (&fake{}).run(t.Context(), "", "jvm", "install", "--dir", dir, "--repository", url, "2.8.3"); got.code != 0 || !strings.HasSuffix(got.stderr, "workers of Storm 2.8.3 need Java 17 or newer, but "+home+"/bin/java is 1.8.0_292; install another one and set JAVA_HOME\n") {
+	golden{args: "jvm check --dir " + dir, code: 1, stderr: failed, stdout: "Java: 1.8.0_292, " + home + "/bin/java\nStorm 2.8.3: " + damaged + "\n" + noState}.check(t, &fake{}, "")
+	if got := (&fake{}).run(t.Context(), "", "jvm", "install", "--dir", dir, "--repository", url, "2.8.3"); got.code != 0 || !strings.Contains(got.stderr, "workers of Storm 2.8.3 need Java 17 or newer, but "+home+"/bin/java is 1.8.0_292; install another one and set JAVA_HOME\n") {
 		t.Errorf("%+v", got)
 	}
 	again.check(t, &fake{}, "")
+
+	// The jar for state, of another release.
+	jar := filepath.Join(dir, "stormring-state.jar")
+	if err := os.WriteFile(jar, []byte("else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	golden{
+		args: "jvm list --dir " + dir,
+		stdout: "STORM  JAVA  CLASS PATH\n2.8.3  17    " + folder + "/*\nState on the ring: " + jar +
+			" is not of this release of Stormring; make it anew by: stormring jvm install VERSION\n",
+	}.check(t, &fake{}, "")
 }
 
 func TestJVMWrong(t *testing.T) {

@@ -22,6 +22,7 @@ type jvms struct {
 	mu   sync.Mutex
 	at   time.Time
 	have []string
+	kept bool   // state can be kept on the ring
 	why  string // the last reason why there are none, which is said once
 }
 
@@ -31,10 +32,21 @@ const (
 )
 
 func (j *jvms) releases() []string {
+	have, _ := j.known()
+	return have
+}
+
+// state tells whether they can keep state on the ring.
+func (j *jvms) state() bool {
+	_, kept := j.known()
+	return kept
+}
+
+func (j *jvms) known() ([]string, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.at.IsZero() && time.Since(j.at) < jvmEvery {
-		return j.have
+		return j.have, j.kept
 	}
 	have, err := j.look()
 	j.at = time.Now()
@@ -49,7 +61,8 @@ func (j *jvms) releases() []string {
 		j.log.Info("workers of Storm for topologies with components in Java", "releases", have)
 	}
 	j.have, j.why = have, why
-	return j.have
+	j.kept = jvm.OptionsOf(j.conf.All(), j.dir).HasState()
+	return j.have, j.kept
 }
 
 // look finds them. It is no error that nothing is installed.

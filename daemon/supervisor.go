@@ -22,6 +22,7 @@ import (
 	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/supervisor"
 	"github.com/stormring/stormring/supervisor/handler"
+	"github.com/stormring/stormring/supervisor/jvmstate"
 	"github.com/stormring/stormring/supervisor/localizer"
 	"github.com/stormring/stormring/supervisor/slot"
 	"github.com/stormring/stormring/thrift"
@@ -136,10 +137,12 @@ func (d Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, d.closeListener())
 	}
-	if d.Listener != nil { // which Storm's own workers speak to
-		cfg.JVMs = (&jvms{conf: d.Conf, dir: local, log: d.Logger}).releases
-	}
 	var circle ringNode
+	var agent *jvmstate.Agent
+	if d.Listener != nil { // which Storm's own workers speak to
+		found := &jvms{conf: d.Conf, dir: local, log: d.Logger}
+		cfg.JVMs, cfg.JVMState = found.releases, found.state
+	}
 	cfg.Ring = circle.addr
 	s, err := supervisor.New(cfg)
 	if err != nil {
@@ -153,8 +156,16 @@ func (d Supervisor) Run(ctx context.Context) error {
 		cancel()
 		return errors.Join(err, s.Run(over), d.closeListener()) // which closes what it was given
 	}
+	if d.Launcher == nil {
+		if agent, err = jvmAgent(d, local, circle.addr); err != nil {
+			d.Logger.Error("Java topologies get no state on the ring here", "error", err)
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return circle.run(ctx) })
+	if agent != nil {
+		group.Go(func() error { return agent.Run(ctx) })
+	}
 	group.Go(func() error { return s.Run(ctx) })
 	if d.Listener != nil {
 		group.Go(func() error {

@@ -133,7 +133,7 @@ func (n *Nimbus) check(ctx context.Context, r *reign, s Submission) (cluster.Top
 	id := n.nextID(s.Name)
 	ready, err := submit.Finish(n.cfg.Conf, submit.Request{
 		ID: id, Name: s.Name, Own: own, Topology: s.Topology, User: n.owner(s), Principal: s.Who,
-		Program: goes, JVM: func(version string) (string, error) { return n.jvmFor(ctx, r, version) },
+		Program: goes, JVM: func(version string) (submit.JVM, error) { return n.jvmFor(ctx, r, version) },
 	})
 	if err != nil {
 		return "", nil, as(ErrInvalidTopology, err)

@@ -25,6 +25,9 @@ func (s *Supervisor) record() cluster.SupervisorRecord {
 	}
 	if releases := s.cfg.JVMs(); len(releases) > 0 {
 		r.SchedulerMeta[cluster.JVMsMeta] = strings.Join(releases, " ")
+		if s.cfg.JVMState() {
+			r.SchedulerMeta[cluster.JVMStateMeta] = "true"
+		}
 	}
 	for name, v := range s.cfg.Conf.Map(conf.SupervisorSchedulerMeta) {
 		r.SchedulerMeta[name] = fmt.Sprint(v)

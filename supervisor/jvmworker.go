@@ -47,7 +47,8 @@ func (p *processes) jvmSpec(ctx context.Context, l Launch) (jvm.Spec, error) {
 		return none, err
 	}
 	host := l.Host.All()
-	installed, err := jvm.New(jvm.OptionsOf(host, p.localDir)).Find(l.JVM)
+	options := jvm.OptionsOf(host, p.localDir)
+	installed, err := jvm.New(options).Find(l.JVM)
 	if err != nil {
 		return none, err
 	}
@@ -72,6 +73,9 @@ func (p *processes) jvmSpec(ctx context.Context, l Launch) (jvm.Spec, error) {
 		LocalDir: p.localDir, CodeDir: code, LogDir: p.logDir, Artifacts: filepath.Dir(filepath.Dir(l.LogDir)),
 		ConfFile: filepath.Join(p.manager.Dir(l.Worker), "storm.yaml"), LogConf: logConf, Home: home,
 		HeapMB: l.HeapMB, OffHeapMB: l.OffHeapMB,
+	}
+	if options.HasState() {
+		spec.StateJar, spec.StateFile = options.StatePath(), jvm.StateFile(p.localDir)
 	}
 	if spec.Dependencies, err = localizer.Dependencies(code); err != nil {
 		return none, err

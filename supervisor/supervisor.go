@@ -60,6 +60,8 @@ type Config struct {
 	Logger   *slog.Logger
 	// JVMs are the releases of Storm whose workers can run here; nil for none.
 	JVMs func() []string
+	// JVMState tells whether their state can be kept on the ring; nil for no.
+	JVMState func() bool
 	// Ring is where the host's ring node listens; nil or "" if there is none.
 	Ring func() string
 	// Version is what others are told of this release.
@@ -113,6 +115,9 @@ func New(cfg Config) (*Supervisor, error) {
 	}
 	if cfg.JVMs == nil {
 		cfg.JVMs = func() []string { return nil }
+	}
+	if cfg.JVMState == nil {
+		cfg.JVMState = func() bool { return false }
 	}
 	var err error
 	for _, dir := range []*string{&cfg.LocalDir, &cfg.LogDir} {

@@ -99,6 +99,18 @@ const JVMsMeta = "stormring.jvm.versions"
 // JVMs are the releases of Storm whose workers can run at the supervisor.
 func (r SupervisorRecord) JVMs() []string { return strings.Fields(r.SchedulerMeta[JVMsMeta]) }
 
+// JVMStateMeta is the key of SchedulerMeta under which a supervisor tells with "true"
+// that those workers can keep state on the ring.
+const JVMStateMeta = "stormring.jvm.state"
+
+// JVMState tells whether workers of Storm's at the supervisor can keep state on the
+// ring.
+func (r SupervisorRecord) JVMState() bool { return r.SchedulerMeta[JVMStateMeta] == "true" }
+
+// RingStateProvider is the Java class that keeps the state of bolts on the ring, as
+// topology.state.provider names it.
+const RingStateProvider = "stormring.state.RingStateProvider"
+
 // NimbusRecord is a nimbus: Storm's NimbusSummary. The znode is ephemeral.
 type NimbusRecord struct {
 	Host string

@@ -66,6 +66,13 @@ type Reader interface {
 	Children(ctx context.Context, path string) ([]string, Stat, error)
 }
 
+// Syncer is a Reader whose store has copies that may be behind.
+type Syncer interface {
+	// Sync waits until what is read of the znode is as new as it was anywhere when
+	// it was called.
+	Sync(ctx context.Context, path string) error
+}
+
 // Watcher looks at znodes and is told, once, when that changes. The channel
 // gets one Event and is closed; nobody has to read it. A session sees the
 // event of a watch before it sees the change itself. A call that fails sets

@@ -118,6 +118,7 @@ var house = []room{
 	{path: "nimbus", kind: shell},
 	{path: "supervisor/handler", kind: shell},
 	{path: "supervisor", kind: shell},
+	{path: "supervisor/jvmstate", kind: shell, also: "worker/checkpoint", tests: "multilang/java supervisor/jvm"},
 	{path: "sr3", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/node", kind: shell, just: "sr3/...", by: ring},
 	{path: "sr3/client", kind: shell, just: "sr3/...", by: ring},

@@ -47,28 +47,72 @@ func checkShape(t cluster.Topology) error {
 // namedParts is how many parts a message names.
 const namedParts = 3
 
-// jvmFor is the release of Storm whose workers run the topology; "" if workers of Go
-// do.
-func jvmFor(r Request) (string, error) {
+// jvmFor is the workers of Storm that run the topology; zero if workers of Go do.
+func jvmFor(r Request) (JVM, error) {
 	java := layout.Java(r.Topology, r.Program)
 	if len(java) == 0 {
-		return "", nil
+		return JVM{}, nil
 	}
 	if ours := layout.Go(r.Topology); len(ours) > 0 {
-		return "", fmt.Errorf("%s, and %s: workers of Go cannot run the one, nor a JVM the other; make two topologies of it", java[0], ours[0])
+		return JVM{}, fmt.Errorf("%s, and %s: workers of Go cannot run the one, nor a JVM the other; make two topologies of it", java[0], ours[0])
 	}
 	if more := len(java) - namedParts; more > 0 {
 		java = append(java[:namedParts:namedParts], fmt.Sprintf("and %d more", more))
 	}
 	wanted := strings.Join(java, ", ")
 	if r.JVM == nil {
-		return "", fmt.Errorf("the topology needs a JVM, and none can be had here: %s", wanted)
+		return JVM{}, fmt.Errorf("the topology needs a JVM, and none can be had here: %s", wanted)
 	}
-	version, err := r.JVM(r.Topology.StormVersion)
+	jvm, err := r.JVM(r.Topology.StormVersion)
 	if err != nil {
-		return "", fmt.Errorf("the topology needs a JVM: %s. %w", wanted, err)
+		return JVM{}, fmt.Errorf("the topology needs a JVM: %s. %w", wanted, err)
 	}
-	return version, nil
+	return jvm, nil
+}
+
+// kryoRegister are the classes that tuples may have between workers, and marker is
+// one that Storm forgets: without it no checkpoint leaves its worker.
+const (
+	kryoRegister = "topology.kryo.register"
+	marker       = "org.apache.storm.spout.CheckPointState$Action"
+)
+
+// withMarkers is what is registered, and what checkpoints need. Workers sort the
+// names, so it does not matter where it is.
+func withMarkers(registered any) []any {
+	classes, _ := registered.([]any) // its type was checked
+	for _, e := range classes {
+		name, _ := e.(string)
+		m, _ := e.(map[string]any)
+		if _, ok := m[marker]; ok || name == marker {
+			return classes
+		}
+	}
+	return append(slices.Clone(classes), marker)
+}
+
+// checkpointSpout is in each topology of Java with state.
+const checkpointSpout = "$checkpointspout"
+
+// stateProvider is the class that keeps the state of a topology that Storm's workers
+// run; "" to leave it as it is. What somebody has set stays. Kept on the ring it is
+// if that is what was set, which no supervisor may be able to do, or if nothing was.
+func stateProvider(settings storm.Config, t cluster.Topology, jvm JVM) (string, error) {
+	const key = string(storm.ConfTopologyStateProvider)
+	if jvm.Release == "" {
+		return "", nil
+	}
+	_, stateful := t.Components[checkpointSpout]
+	switch set := settings[key]; {
+	case set == cluster.RingStateProvider && !jvm.State:
+		return "", fmt.Errorf("%s is %s, and no supervisor with the workers of Storm %s has the jar for it: run on them: stormring jvm install %s",
+			key, cluster.RingStateProvider, jvm.Release, jvm.Release)
+	case set == nil && stateful && jvm.State:
+		return cluster.RingStateProvider, nil
+	case set == cluster.RingStateProvider:
+		return cluster.RingStateProvider, nil
+	}
+	return "", nil
 }
 
 // checkInputs checks subscriptions. As in Storm, t has the system's streams, to

@@ -87,9 +87,17 @@ type Request struct {
 	User, Principal string
 	// Program says that the topology brings a program of Go.
 	Program bool
-	// JVM gives the release of Storm whose workers can run a topology that was made
-	// with version ("" if it does not say), or says why none can; nil: none can.
-	JVM func(version string) (string, error)
+	// JVM gives the workers of Storm that can run a topology that was made with
+	// version ("" if it does not say), or says why none can; nil: none can.
+	JVM func(version string) (JVM, error)
+}
+
+// JVM is the workers of Storm that run a topology.
+type JVM struct {
+	// Release is that of Storm; "" if workers of Go run it.
+	Release string
+	// State tells that some supervisor can keep their state on the ring.
+	State bool
 }
 
 // Ready is what is kept of a submission.
@@ -113,9 +121,16 @@ func Finish(c *conf.Conf, r Request) (*Ready, error) {
 		return nil, err
 	}
 	settings := Layers(c, r.Own)
+	provider, err := stateProvider(settings, r.Topology, jvm)
+	if err != nil {
+		return nil, err
+	}
 	delete(settings, string(conf.JVMVersion))
-	if jvm != "" {
-		settings[string(conf.JVMVersion)] = jvm
+	if jvm.Release != "" {
+		settings[string(conf.JVMVersion)] = jvm.Release
+	}
+	if provider != "" {
+		settings[string(storm.ConfTopologyStateProvider)] = provider
 	}
 	plan, err := layout.Plan(r.Topology, settings)
 	if err != nil {
@@ -138,8 +153,12 @@ func Finish(c *conf.Conf, r Request) (*Ready, error) {
 		return nil, err
 	}
 	out.Conf = finalConf(r, plan)
-	if delete(out.Conf, string(conf.JVMVersion)); jvm != "" {
-		out.Conf[string(conf.JVMVersion)] = jvm
+	if delete(out.Conf, string(conf.JVMVersion)); jvm.Release != "" {
+		out.Conf[string(conf.JVMVersion)] = jvm.Release
+	}
+	if provider != "" {
+		out.Conf[string(storm.ConfTopologyStateProvider)] = provider
+		out.Conf[kryoRegister] = withMarkers(settings[kryoRegister])
 	}
 	out.Topology, err = withTasks(r.Topology, plan)
 	return out, err

@@ -3,6 +3,7 @@ package submit_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -137,9 +138,57 @@ func TestFinishTakes(t *testing.T) {
 		b.Inputs = append(b.Inputs, cluster.Input{Component: "__system", Stream: "__tick", Grouping: cluster.Grouping{Kind: cluster.GroupAll}})
 	})
 	top.Components["$checkpointspout"] = cluster.Component{Kind: cluster.Spout, Object: shell(), Streams: map[string]storm.StreamSpec{"$checkpoint": {}}}
-	got, err := submit.Finish(cluster1(t), submit.Request{ID: "x-1-1", Name: "x", Topology: top, JVM: func(string) (string, error) { return "2.8.3", nil }})
+	got, err := submit.Finish(cluster1(t), submit.Request{ID: "x-1-1", Name: "x", Topology: top, JVM: func(string) (submit.JVM, error) { return submit.JVM{Release: "2.8.3"}, nil }})
 	if err != nil || got.Executors["$checkpointspout"] != 1 || got.Conf["stormring.jvm.version"] != "2.8.3" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestStateProvider: stateful topologies of Java keep their state on the ring where
+// that can be, unless they say where else.
+func TestStateProvider(t *testing.T) {
+	const ring, key, kryo = "stormring.state.RingStateProvider", "topology.state.provider", "topology.kryo.register"
+	const action = "org.apache.storm.spout.CheckPointState$Action"
+	for name, c := range map[string]struct {
+		stateful, offered bool
+		own               map[string]any
+		cluster           []string
+		provider, kryo    any
+		err               string
+	}{
+		"by default":          {stateful: true, offered: true, provider: ring, kryo: []any{action}},
+		"classes are kept":    {stateful: true, offered: true, own: map[string]any{kryo: []any{"x.Y"}}, provider: ring, kryo: []any{"x.Y", action}},
+		"it knows the class":  {stateful: true, offered: true, own: map[string]any{kryo: []any{map[string]any{action: "x.S"}}}, provider: ring, kryo: []any{map[string]any{action: "x.S"}}},
+		"nobody can":          {stateful: true},
+		"no state":            {offered: true},
+		"another":             {stateful: true, offered: true, own: map[string]any{key: "x.Y"}, provider: "x.Y"},
+		"another everywhere":  {stateful: true, offered: true, cluster: []string{key + "=x.Y"}},
+		"asked for":           {offered: true, own: map[string]any{key: ring}, provider: ring, kryo: []any{action}},
+		"asked for in vain":   {stateful: true, own: map[string]any{key: ring}, err: "run on them: stormring jvm install 2.8.3"},
+		"everywhere, in vain": {stateful: true, cluster: []string{key + "=" + ring}, err: "run on them: stormring jvm install 2.8.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := words(func(s, _ *cluster.Component) { s.Object = cluster.Object{Serialized: []byte{1}} })
+			if c.stateful {
+				top.Components["$checkpointspout"] = cluster.Component{Kind: cluster.Spout, Object: shell(), Streams: map[string]storm.StreamSpec{"$checkpoint": {}}}
+			}
+			got, err := submit.Finish(cluster1(t, c.cluster...), submit.Request{
+				ID: "x-1-1", Name: "x", Own: c.own, Topology: top,
+				JVM: func(string) (submit.JVM, error) { return submit.JVM{Release: "2.8.3", State: c.offered}, nil },
+			})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, k := got.Conf[key], got.Conf[kryo]; !reflect.DeepEqual(p, c.provider) || !reflect.DeepEqual(k, c.kryo) {
+				t.Errorf("provider %v, classes %v; want %v, %v", p, k, c.provider, c.kryo)
+			}
+		})
 	}
 }
 

@@ -83,7 +83,10 @@ func (w World) supervisor(id cluster.SupervisorID, assigned, dead map[cluster.Sl
 		Blacklisted: k.Blacklisted, Total: Total(k.Record.Resources),
 	}
 	for _, version := range k.Record.JVMs() {
-		offer(&out, version)
+		offer(&out, wish(version, false))
+		if k.Record.JVMState() {
+			offer(&out, wish(version, true))
+		}
 	}
 	out.Standing = k.Standing
 	if k.Standing == cluster.Open && !k.Present {
@@ -106,14 +109,20 @@ func (w World) supervisor(id cluster.SupervisorID, assigned, dead map[cluster.Sl
 	return out
 }
 
-// wish is what a topology wants whose workers are Storm's, of a release.
-func wish(version string) string { return "workers of Storm " + version }
+// wish is what a topology wants whose workers are Storm's, of a release, and whose
+// state is on the ring or not.
+func wish(version string, state bool) string {
+	if state {
+		return "workers of Storm " + version + " with state on the ring"
+	}
+	return "workers of Storm " + version
+}
 
-// offer has workers of a release of Storm run at a supervisor: by name, and for
-// schedulers that go by resources, as one that does not run out.
-func offer(s *scheduler.Supervisor, version string) {
-	s.Offers = append(s.Offers, wish(version))
-	s.Total = s.Total.Plus(cluster.Resources{Generic: map[string]float64{wish(version): math.MaxInt32}})
+// offer has such workers of Storm run at a supervisor: by name, and for schedulers
+// that go by resources, as one that does not run out.
+func offer(s *scheduler.Supervisor, workers string) {
+	s.Offers = append(s.Offers, workers)
+	s.Total = s.Total.Plus(cluster.Resources{Generic: map[string]float64{workers: math.MaxInt32}})
 }
 
 func (w World) topology(t Topology, r Rules, ears *Ears) scheduler.Topology {
@@ -131,7 +140,7 @@ func (w World) topology(t Topology, r Rules, ears *Ears) scheduler.Topology {
 	c := t.Code.Layout.Conf
 	out.Priority = c.Int(storm.ConfTopologyPriority)
 	if version := c.String(conf.JVMVersion); version != "" {
-		out.Wants = wish(version)
+		out.Wants = wish(version, c.String(storm.ConfTopologyStateProvider) == cluster.RingStateProvider)
 	}
 	if r.PerTopology {
 		out.Machines = c.Int(storm.ConfTopologyIsolatedMachines)

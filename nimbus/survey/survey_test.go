@@ -264,3 +264,27 @@ func TestLast(t *testing.T) {
 		}
 	}
 }
+
+// TestOffers: topologies of Java go where their workers can run, and those whose state
+// is on the ring where that can be kept.
+func TestOffers(t *testing.T) {
+	code := func(provider string) *survey.Code {
+		return &survey.Code{Layout: plan(t, storm.Config{"stormring.jvm.version": "2.8.3", "topology.state.provider": provider})}
+	}
+	meta := func(state string) cluster.SupervisorRecord {
+		return cluster.SupervisorRecord{SchedulerMeta: map[string]string{"stormring.jvm.versions": "2.8.3", "stormring.jvm.state": state}}
+	}
+	s := survey.World{
+		Supervisors: map[cluster.SupervisorID]survey.Supervisor{"a": {Present: true, Record: meta("true")}, "b": {Present: true, Record: meta("")}},
+		Topologies: map[cluster.TopologyID]survey.Topology{
+			"t": {ID: "t", Code: code("stormring.state.RingStateProvider")}, "u": {ID: "u", Code: code("org.example.Provider")},
+		},
+	}.Snapshot(survey.Rules{}, survey.NewEars(timeouts, 100), nil)
+	const plainly, kept = "workers of Storm 2.8.3", "workers of Storm 2.8.3 with state on the ring"
+	if a, b := s.Supervisors[0].Offers, s.Supervisors[1].Offers; !slices.Equal(a, []string{plainly, kept}) || !slices.Equal(b, []string{plainly}) {
+		t.Errorf("a offers %q, b %q", a, b)
+	}
+	if x, y := s.Topologies[0].Wants, s.Topologies[1].Wants; x != kept || y != plainly {
+		t.Errorf("t wants %q, u %q", x, y)
+	}
+}

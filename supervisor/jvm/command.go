@@ -25,6 +25,8 @@ const (
 	// unifiedLogging is the first version of Java in which -Xlog took the
 	// place of -Xloggc.
 	unifiedLogging = 9
+	// modules is the first version of Java that has them.
+	modules = 9
 )
 
 // Spec is a worker to start.
@@ -54,6 +56,9 @@ type Spec struct {
 	// LogDir is storm.log.dir, absolute; Artifacts is where workers log,
 	// LogDir/workers-artifacts if it is "".
 	LogDir, Artifacts string
+	// StateJar keeps state on the ring, and is on the class path behind the worker's
+	// libraries; "" if it is not there. StateFile tells how; see [StateFile].
+	StateJar, StateFile string
 	// ConfFile is the storm.yaml that the worker reads; see [HostConf].
 	ConfFile string
 	// LogConf is the configuration of Log4j; see [LogConf].
@@ -99,6 +104,13 @@ func (s Spec) Command() (Line, error) {
 		return Line{}, err
 	}
 	argv = append(argv, options...)
+	if s.StateJar != "" {
+		argv = append(argv, "-Dstormring.state.file="+s.StateFile)
+		if s.Java.Major >= modules {
+			// Kryo reads a field of AtomicInteger, which the state of windows has.
+			argv = append(argv, "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED")
+		}
+	}
 	argv = append(argv,
 		"-Djava.library.path="+library,
 		"-Dstorm.conf.file="+s.ConfFile,
@@ -287,7 +299,11 @@ func platform() string {
 func (s Spec) classPath() string {
 	first, _ := words(s.Topology["topology.classpath.beginning"])
 	last, _ := words(s.Topology["topology.classpath"])
-	parts := slices.Concat(first, s.Installation.ClassPath, []string{filepath.Join(s.CodeDir, "stormjar.jar")})
+	parts := slices.Concat(first, s.Installation.ClassPath)
+	if s.StateJar != "" {
+		parts = append(parts, s.StateJar)
+	}
+	parts = append(parts, filepath.Join(s.CodeDir, "stormjar.jar"))
 	for _, name := range s.Dependencies {
 		parts = append(parts, filepath.Join(s.CodeDir, name))
 	}

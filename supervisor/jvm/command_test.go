@@ -52,6 +52,7 @@ func TestCommand(t *testing.T) {
 	old := spec(t, "1.2.4", 8)
 	full := spec(t, "2.6.4", 11)
 	full.HeapMB, full.OffHeapMB = 511.5, 64
+	full.StateJar, full.StateFile = "/libs/stormring-state.jar", StateFile("/local")
 	full.Home, full.Artifacts, full.Dependencies = "/opt/storm", "/logs", []string{"dep-a.jar", "dep-b.jar"}
 	full.Host = map[string]any{
 		"worker.childopts":          []string{"-Xmx%HEAP-MEM%m  -Dport=%ID%"}, // as a string of options comes out of the configuration

@@ -27,7 +27,11 @@ type Record struct {
 	Committed Version
 	// Last is the newest era that was begun.
 	Last Era
-	// Epoch is the placement of the checkpoint task that began it.
+	// Epoch is the placement of the checkpoint task that began it. In a topology that
+	// Storm's own workers run, where package jvmstate writes the record, its lowest byte
+	// is the phase of Storm's checkpoint spout (0 it was never there, 1 preparing what
+	// follows Committed, 2 committing Committed, 3 committed), and the rest tells one
+	// such spout from the next. Its transactions begin at 0 and are one more here.
 	Epoch uint64
 }
 

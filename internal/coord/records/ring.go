@@ -26,9 +26,16 @@ func decodeJSON[T any](data []byte) (v T, err error) {
 	return v, err
 }
 
-// Checkpoint is the commit record of a topology.
+// Checkpoint is the commit record of a topology, as new as it was anywhere when this
+// was called: who reads it may have heard of it from who wrote it.
 func (s *Store) Checkpoint(ctx context.Context, id cluster.TopologyID) (Checkpoint, error) {
-	c, _, err := read(ctx, s, s.path(dirCheckpoints, string(id)), decodeJSON[Checkpoint])
+	path := s.path(dirCheckpoints, string(id))
+	if y, ok := s.s.(coord.Syncer); ok {
+		if err := y.Sync(ctx, path); err != nil {
+			return Checkpoint{}, err
+		}
+	}
+	c, _, err := read(ctx, s, path, decodeJSON[Checkpoint])
 	if errors.Is(err, coord.ErrNoNode) {
 		return Checkpoint{}, nil
 	}

@@ -193,6 +193,12 @@ func (s *session) Get(ctx context.Context, path string) ([]byte, coord.Stat, err
 	return f.data, f.stat, coord.Failed("get", path, err)
 }
 
+// Sync implements coord.Syncer.
+func (s *session) Sync(ctx context.Context, path string) error {
+	_, err := do(ctx, s, reads, coord.ValidatePath(path), func(c *zookeeper.Conn) (string, error) { return c.Sync(path) })
+	return coord.Failed("sync", path, err)
+}
+
 func (s *session) GetW(ctx context.Context, path string) ([]byte, coord.Stat, <-chan coord.Event, error) {
 	f, events, err := s.watch(ctx, path, func(c *zookeeper.Conn) (watched, error) {
 		data, st, events, err := c.GetW(path)
