@@ -53,7 +53,7 @@ are acked. Latency is from emit to the last bolt, at --rate.`,
 	flags.StringVar(&f.compare, "compare", "", "with `raw`, measure the bare hand-off too, in turn with each scenario that has one")
 	flags.StringArrayVarP(&f.settings, "set", "c", nil, "set a configuration key, as `KEY=VALUE`; may be repeated")
 	completeNothing(cmd, "rate", "set")
-	cmd.AddCommand(e.benchMultilang(), e.benchState(), e.benchRecovery())
+	cmd.AddCommand(e.benchMultilang(), e.benchState(), e.benchRecovery(), e.benchStorm())
 	mustComplete(cmd.RegisterFlagCompletionFunc("compare", cobra.FixedCompletions([]cobra.Completion{raw}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }

@@ -209,7 +209,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: got %q\nwant %q", c.args, lines, c.want)
 		}
 	}
-	if got := cli(t.Context(), samples(), "", "__complete", "bench", ""); !strings.HasPrefix(got.stdout, "multilang\tMeasure components in other languages\nrecovery\tMeasure how state comes back over links of given rates\nstate\tMeasure what checkpoints of state cost\nacked\tone bolt, typed values, acked\n") {
+	if got := cli(t.Context(), samples(), "", "__complete", "bench", ""); !strings.HasPrefix(got.stdout, "multilang\tMeasure components in other languages\nrecovery\tMeasure how state comes back over links of given rates\nstate\tMeasure what checkpoints of state cost\nstorm\tMeasure stock Apache Storm and Stormring side by side\nacked\tone bolt, typed values, acked\n") {
 		t.Errorf("got %+v", got)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {

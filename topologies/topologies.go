@@ -13,6 +13,8 @@ import (
 	"github.com/stormring/stormring/topologies/throughput/constidnull"
 	"github.com/stormring/stormring/topologies/throughput/constnull"
 	"github.com/stormring/stormring/topologies/throughput/filewordcount"
+	"github.com/stormring/stormring/topologies/throughput/pythonwordcount"
+	"github.com/stormring/stormring/topologies/throughput/statehold"
 	"github.com/stormring/stormring/topologies/wordcount"
 )
 
@@ -25,9 +27,11 @@ func All() []storm.Definition {
 		exclamation.Definition(),
 		filewordcount.Definition(),
 		polyglot.Definition(),
+		pythonwordcount.Definition(),
 		rollingtopwords.Definition(),
 		selfcheck.Definition(),
 		statefulwordcount.Definition(),
+		statehold.Definition(),
 		wordcount.Definition(),
 	}
 }

@@ -38,7 +38,7 @@ func TestAll(t *testing.T) {
 		// Nothing has run; a report must cope, if only with an error.
 		_ = in.Report(io.Discard, true)
 	}
-	want := []string{"advertising", "constidnull", "constnull", "exclamation", "filewordcount", "polyglot", "rollingtopwords", "selfcheck", "statefulwordcount", "wordcount"}
+	want := []string{"advertising", "constidnull", "constnull", "exclamation", "filewordcount", "polyglot", "pythonwordcount", "rollingtopwords", "selfcheck", "statefulwordcount", "statehold", "wordcount"}
 	if !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}

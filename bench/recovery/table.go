@@ -109,7 +109,8 @@ func (t table) verdict(r Result) (good bool, text string) {
 func page(r Report, plots []string) string {
 	var b strings.Builder
 	m := r.Machine
-	fmt.Fprintf(&b, "# Recovery, measured\n\n%s, %d cores, %s %s, %s; %s. Made by `scripts/recovery-bench`; the figures are in\n[recovery.json](recovery.json).\n\n",
+	fmt.Fprintf(&b, "# Recovery, measured\n\n%s, %d cores, %s %s, %s; %s. Made by `scripts/recovery-bench`; the figures are in\n[recovery.json](recovery.json). "+
+		"Throughput and more beside stock Apache Storm: [compare-storm.md](compare-storm.md).\n\n",
 		m.CPU, m.Cores, m.OS, m.Kernel, m.Go, dates(r))
 	b.WriteString("Each ring node is a process in a network namespace of its own, whose link is shaped with tbf;\nall of them share the cores of one machine. " +
 		"Times are seconds from the plan to the resumed task.\nThe floor is the state's bytes at rest divided by the rate of the narrowest link; " +

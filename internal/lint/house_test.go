@@ -131,6 +131,7 @@ var house = []room{
 	// 4: samples, one a folder; topologies itself is their list.
 	{path: "topologies", kind: sample, also: "topologies/...", tests: "local"},
 	{path: "topologies/...", kind: sample, tests: "local"},
+	{path: "topologies/throughput/pythonwordcount", kind: sample, also: "multilang", tests: "local"},
 	{path: "topologies/polyglot", kind: sample, also: "multilang", tests: "local worker"},
 
 	// 5: compositions.
@@ -138,8 +139,9 @@ var house = []room{
 	{path: "local", kind: composition, also: "daemon"},
 	{path: "bench", kind: composition, also: "daemon local"},
 	{path: "bench/recovery", kind: composition, also: "bench daemon"},
+	{path: "bench/compare", kind: composition, also: "bench nimbus/client"},
 	{path: "demo", kind: composition, also: "daemon local", tests: "command"},
-	{path: "command", kind: composition, also: "daemon local bench bench/recovery demo"},
+	{path: "command", kind: composition, also: "daemon local bench bench/recovery bench/compare demo"},
 	{path: "cmd/stormring", kind: composition, just: "storm command topologies/..."},
 	{path: "simulation", kind: composition, forTests: true},
 	{path: "clienttests", kind: composition, also: "command clienttests/sparse clienttests/fetch", forTests: true},

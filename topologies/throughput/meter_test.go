@@ -33,8 +33,8 @@ func TestGauge(t *testing.T) {
 	m := &Meter{}
 	g := m.Gauge()
 	for i, want := range map[int]int64{1: 1, 2: 1, gaugeStep: 1, gaugeStep + 1: gaugeStep + 1} {
-		m, g := &Meter{}, Gauge{}
-		g.m = m
+		m := &Meter{}
+		g := m.Gauge()
 		for range i {
 			g.Count()
 		}

@@ -61,7 +61,7 @@ func TestReportCountsWhatArrived(t *testing.T) {
 
 func TestUsageErrors(t *testing.T) {
 	for _, d := range definitions() {
-		for _, args := range [][]string{{"--spouts", "0"}, {"--bolts", "-1"}, {"stray"}, {"--nosuch"}} {
+		for _, args := range [][]string{{"--spouts", "0"}, {"--bolts", "-1"}, {"stray"}, {"--rate", "-1"}, {"--journal", "relative"}, {"--nosuch"}} {
 			if _, err := d.Instance(storm.Env{Args: args}); !errors.Is(err, storm.ErrUsage) {
 				t.Errorf("%s %q: %v does not wrap ErrUsage", d.Name, args, err)
 			}

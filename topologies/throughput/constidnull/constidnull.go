@@ -25,9 +25,9 @@ func setup(flags *flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
 		if err := f.Check(env); err != nil {
 			return nil, err
 		}
-		m := &throughput.Meter{}
+		m := f.Meter()
 		b := storm.NewTopologyBuilder()
-		b.SetSpout("const", func() storm.Spout { return &throughput.ConstSpout{Track: f.Ack} }, f.Spouts)
+		b.SetSpout("const", func() storm.Spout { return f.Spout("text", throughput.ConstLines()) }, f.Spouts)
 		b.SetBolt("identity", func() storm.Bolt { return &identity{} }, f.Bolts).LocalOrShuffleGrouping("const")
 		b.SetBolt("null", func() storm.Bolt { return &throughput.NullBolt{Meter: m} }, f.Bolts).LocalOrShuffleGrouping("identity")
 		return f.Instance(b, m)

@@ -3,20 +3,13 @@
 package filewordcount
 
 import (
-	_ "embed"
 	"flag"
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/topologies/throughput"
+	"github.com/stormring/stormring/topologies/throughput/words"
 )
-
-// text is what is read without --file.
-//
-//go:embed text.txt
-var text string
 
 // Definition is the topology as programs offer it.
 func Definition() storm.Definition {
@@ -35,70 +28,17 @@ func setup(flags *flag.FlagSet) func(storm.Env) (*storm.Instance, error) {
 		if err := f.Check(env); err != nil {
 			return nil, err
 		}
-		lines, err := load(*file)
+		lines, err := words.Load(*file)
 		if err != nil {
 			return nil, err
 		}
-		m := &throughput.Meter{}
+		m := f.Meter()
 		b := storm.NewTopologyBuilder()
-		b.SetSpout("read", func() storm.Spout { return &spout{lines: lines, ack: f.Ack} }, f.Spouts)
+		b.SetSpout("read", func() storm.Spout { return f.Spout("line", lines) }, f.Spouts)
 		b.SetBasicBolt("split", func() storm.BasicBolt { return &splitter{} }, f.Bolts).LocalOrShuffleGrouping("read")
-		b.SetBasicBolt("count", func() storm.BasicBolt { return &counter{meter: m} }, f.Bolts).FieldsGrouping("split", "word")
+		b.SetBasicBolt("count", func() storm.BasicBolt { return words.NewCounter(m) }, f.Bolts).FieldsGrouping("split", "word")
 		return f.Instance(b, m)
 	}
-}
-
-// load reads the lines of a file that have a word.
-func load(path string) ([]string, error) {
-	all := text
-	if path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("filewordcount: --file: %w", err)
-		}
-		all = string(data)
-	}
-	var lines []string
-	for line := range strings.Lines(all) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return nil, fmt.Errorf("filewordcount: --file %s has no words", path)
-	}
-	return lines, nil
-}
-
-// spout emits lines from memory, again from the start after the last.
-type spout struct {
-	storm.BaseSpout
-	lines []string
-	ack   bool
-	out   *storm.SpoutOutputCollector
-	next  int
-	id    int64
-}
-
-func (s *spout) DeclareOutputFields(d *storm.OutputFieldsDeclarer) { d.Declare("line") }
-
-func (s *spout) Open(_ *storm.TopologyContext, out *storm.SpoutOutputCollector) error {
-	s.out = out
-	return nil
-}
-
-func (s *spout) NextTuple() error {
-	line := storm.String(s.lines[s.next])
-	if s.next++; s.next == len(s.lines) {
-		s.next = 0
-	}
-	if !s.ack {
-		s.out.Emit(line)
-		return nil
-	}
-	s.id++
-	s.out.EmitTracked(storm.Int(s.id), line)
-	return nil
 }
 
 // splitter emits the words of each line.
@@ -110,36 +50,5 @@ func (*splitter) Execute(t storm.Tuple, out *storm.BasicOutputCollector) error {
 	for word := range strings.FieldsSeq(t.String(0)) {
 		out.Emit(storm.String(word))
 	}
-	return nil
-}
-
-// counter counts words.
-type counter struct {
-	storm.BaseBasicBolt
-	meter  *throughput.Meter
-	gauge  throughput.Gauge
-	counts map[string]*int64
-}
-
-func (b *counter) Prepare(*storm.TopologyContext) error {
-	b.counts = map[string]*int64{}
-	b.gauge = b.meter.Gauge()
-	return nil
-}
-
-func (b *counter) Execute(t storm.Tuple, _ *storm.BasicOutputCollector) error {
-	word := t.String(0)
-	n := b.counts[word]
-	if n == nil {
-		n = new(int64)
-		b.counts[word] = n
-	}
-	*n++
-	b.gauge.Count()
-	return nil
-}
-
-func (b *counter) Cleanup() error {
-	b.gauge.Flush()
 	return nil
 }
