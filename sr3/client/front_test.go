@@ -30,7 +30,7 @@ type front struct {
 	// slow is for how long calls are held up, in nanoseconds.
 	slow atomic.Int64
 	// forge, if set, answers calls in the node's place if it has an answer.
-	forge func(method byte) (answer []byte, err error, forged bool)
+	forge func(method byte) (answer []byte, forged bool, err error)
 }
 
 // front starts a node behind a front.
@@ -60,18 +60,18 @@ func (f *front) setSpoil(spoil func(protocol.Frame, []byte) error) {
 	f.spoil = spoil
 }
 
-func (f *front) setForge(forge func(method byte) ([]byte, error, bool)) {
+func (f *front) setForge(forge func(method byte) ([]byte, bool, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forge = forge
 }
 
-func (f *front) forged(method byte) ([]byte, error, bool) {
+func (f *front) forged(method byte) ([]byte, bool, error) {
 	f.mu.Lock()
 	forge := f.forge
 	f.mu.Unlock()
 	if forge == nil {
-		return nil, nil, false
+		return nil, false, nil
 	}
 	return forge(method)
 }
@@ -106,7 +106,7 @@ func (f *front) Call(ctx context.Context, method byte, request []byte) ([]byte, 
 			return nil, ctx.Err()
 		}
 	}
-	if answer, err, ok := f.forged(method); ok {
+	if answer, ok, err := f.forged(method); ok {
 		return answer, err
 	}
 	return f.end.Call(ctx, f.target, method, request)

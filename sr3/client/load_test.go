@@ -508,7 +508,7 @@ func TestManifestOfAnotherVersion(t *testing.T) {
 	}
 	w.fill(2, 50, 20)
 	w.checkpoint(2)
-	f.setForge(func(method byte) ([]byte, error, bool) { return old, nil, method == protocol.GetManifest })
+	f.setForge(func(method byte) ([]byte, bool, error) { return old, method == protocol.GetManifest, nil })
 	l := &loading{t: w.Task, version: 2}
 	if m, err := l.manifestFrom(t.Context(), ring.Node{ID: "n3", Addr: f.end.Addr()}); err == nil {
 		t.Errorf("it takes the manifest of version %d", m.Version)

@@ -262,8 +262,8 @@ func TestManifestConflictEndsTheSave(t *testing.T) {
 	w := r.worker(r.client("n0"), nil)
 	w.mustLoad(0)
 	w.put("a", "1")
-	f.setForge(func(method byte) ([]byte, error, bool) {
-		return nil, &transport.RemoteError{Code: protocol.CodeConflict, Text: "another manifest"}, method == protocol.PutManifest
+	f.setForge(func(method byte) ([]byte, bool, error) {
+		return nil, method == protocol.PutManifest, &transport.RemoteError{Code: protocol.CodeConflict, Text: "another manifest"}
 	})
 	isErr(t, "a manifest in conflict", w.save(1), ErrConflict)
 }
