@@ -13,7 +13,9 @@
 // Cutting links between hosts (links_test.go) takes network namespaces and so
 // root on Linux; elsewhere those tests are skipped. STORMRING_SOAK=1 has the
 // tests of chaos run with larger inputs, more rounds, and ZooKeeper away for 30
-// seconds instead of 5. STORMRING_SEED=N repeats an order of events; each test
-// logs its own. STORMRING_BINARY names a program to test instead of one built
-// here, STORMRING_KEEP=1 leaves the folders of clusters for a look.
+// seconds instead of 5. STORMRING_EXAMPLES=all (or names, with commas) has the
+// examples of Storm's API in Java run through their whole series.
+// STORMRING_SEED=N repeats an order of events; each test logs its own.
+// STORMRING_BINARY names a program to test instead of one built here,
+// STORMRING_KEEP=1 leaves the folders of clusters for a look.
 package clustertests

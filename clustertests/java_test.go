@@ -46,13 +46,13 @@ type numbers struct {
 // submitNumbers submits one with Storm's own client.
 func (r *rig) submitNumbers(t *testing.T, name string, many int) numbers {
 	t.Helper()
-	return submitNumbersTo(t, r.nimbus[0].port, name, many)
+	return r.stormClient(t).submitNumbers(t, name, many)
 }
 
-// submitNumbersTo submits one to the nimbus at a port of this host.
-func submitNumbersTo(t *testing.T, port int, name string, many int) numbers {
+// submitNumbers submits one.
+func (c stormClient) submitNumbers(t *testing.T, name string, many int) numbers {
 	t.Helper()
-	n, err := trySubmitNumbers(t, port, name, many)
+	n, err := c.trySubmitNumbers(t, name, many)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,21 +60,55 @@ func submitNumbersTo(t *testing.T, port int, name string, many int) numbers {
 }
 
 // trySubmitNumbers submits one, or says what the client printed.
-func trySubmitNumbers(t *testing.T, port int, name string, many int) (numbers, error) {
+func (c stormClient) trySubmitNumbers(t *testing.T, name string, many int) (numbers, error) {
+	t.Helper()
+	n := numbers{folder: t.TempDir(), many: many}
+	_, err := c.try(t, "stormring.clienttests.SubmitWords", name, n.folder, fmt.Sprint(many))
+	return n, err
+}
+
+// stormClient runs classes of Storm's own client, and of the jar of our topologies.
+type stormClient struct{ jar, libs, settings string }
+
+func (r *rig) stormClient(t *testing.T) stormClient {
+	t.Helper()
+	return newStormClient(t, r.dir, r.nimbus[0].port)
+}
+
+// newStormClient is a client of the nimbus at a port of this host, with its settings in
+// a folder.
+func newStormClient(t *testing.T, dir string, port int) stormClient {
 	t.Helper()
 	needs := []string{"javac", "mvn"}
-	jar := fetch.Client(t, needs, "jar", "2.8")
-	n := numbers{folder: t.TempDir(), many: many}
-	settings := filepath.Join(t.TempDir(), "storm.yaml")
+	c := stormClient{jar: fetch.Client(t, needs, "jar", "2.8"), libs: fetch.Client(t, needs, "classpath", "2.8")}
+	c.settings = filepath.Join(dir, "client.yaml")
 	// Storm's client knows one port for all seeds.
-	writeYAML(t, settings, map[string]string{"nimbus.seeds": `["127.0.0.1"]`, "nimbus.thrift.port": strconv.Itoa(port)})
-	cmd := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-cp", jar+":"+fetch.Client(t, needs, "classpath", "2.8"),
-		"-Dstorm.jar="+jar, "-Dstorm.conf.file="+settings, "stormring.clienttests.SubmitWords", name, n.folder, fmt.Sprint(many))
-	out, err := cmd.CombinedOutput()
+	writeYAML(t, c.settings, map[string]string{"nimbus.seeds": `["127.0.0.1"]`, "nimbus.thrift.port": strconv.Itoa(port)})
+	return c
+}
+
+// run runs a class to its end, which has to be good, and returns what it prints.
+func (c stormClient) run(t *testing.T, class string, args ...string) string {
+	t.Helper()
+	out, err := c.try(t, class, args...)
 	if err != nil {
-		return n, fmt.Errorf("%w: %s", err, out)
+		t.Fatal(err)
 	}
-	return n, nil
+	return out
+}
+
+// try runs a class to its end and returns what it prints.
+func (c stormClient) try(t *testing.T, class string, args ...string) (string, error) {
+	t.Helper()
+	line := []string{
+		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", c.jar + ":" + c.libs,
+		"-Dstorm.jar=" + c.jar, "-Dstorm.conf.file=" + c.settings, class,
+	}
+	out, err := exec.CommandContext(t.Context(), "java", append(line, args...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %q: %w: %s", class, args, err, out)
+	}
+	return string(out), nil
 }
 
 // seen is how often each number was written.

@@ -49,7 +49,7 @@ func TestLocalJava(t *testing.T) {
 	fetch.Client(t, []string{"javac", "mvn"}, "prepare", "2.8")
 	t.Run("without ZooKeeper", func(t *testing.T) {
 		_, port := startLocal(t)
-		_, err := trySubmitNumbers(t, port, "refused", 1)
+		_, err := newStormClient(t, t.TempDir(), port).trySubmitNumbers(t, "refused", 1)
 		if err == nil || !strings.Contains(err.Error(), "--zookeeper") {
 			t.Errorf("submitting: %v", err)
 		}
@@ -57,7 +57,7 @@ func TestLocalJava(t *testing.T) {
 	t.Run("with ZooKeeper", func(t *testing.T) {
 		dir := t.TempDir()
 		cmd, port := startLocal(t, "--zookeeper", "--data", dir)
-		n := submitNumbersTo(t, port, "numbers", 300)
+		n := newStormClient(t, t.TempDir(), port).submitNumbers(t, "numbers", 300)
 		await(t, patience, "all numbers are written", func() bool { return n.all(t) })
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)

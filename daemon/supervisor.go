@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -86,10 +85,6 @@ func noBlob(err error) error {
 	return err
 }
 
-// localizerGrace is how long files stay after the last worker that used them,
-// so that a topology that is moved about is not fetched each time.
-const localizerGrace = 5 * time.Minute
-
 // needs reads what else a topology's workers want on the disk.
 func needs(dir string) (localizer.Needs, error) {
 	code, err := os.ReadFile(filepath.Join(dir, process.CodeFile))
@@ -116,7 +111,9 @@ func needs(dir string) (localizer.Needs, error) {
 // Run runs the supervisor until ctx ends.
 func (d Supervisor) Run(ctx context.Context) error {
 	disk, err := localizer.Open(localizer.Config{
-		Dir: filepath.Join(d.Dir, "supervisor"), Source: d.Leader, Needs: needs, Grace: localizerGrace, Clock: clock.Real{}, Logger: d.Logger,
+		Dir: filepath.Join(d.Dir, "supervisor"), Source: d.Leader, Needs: needs, Clock: clock.Real{}, Logger: d.Logger,
+		// So that a topology that is moved about is not fetched each time.
+		Grace: d.Conf.Duration(conf.SupervisorCleanupMS),
 	})
 	if err != nil {
 		return errors.Join(err, d.closeListener())

@@ -244,6 +244,14 @@ func TestWhatIsLeftOverIsSwept(t *testing.T) {
 		if got := r.traces("gone"); len(keys) != 1 || keys[0] != "dep-mine.jar" || len(got) != 0 {
 			t.Errorf("left %v %v", keys, got)
 		}
+		// A worker writes this while it ends, after its topology has.
+		if err := r.admin.AddError(t.Context(), "late-1-100", "split", cluster.ErrorRecord{Text: "the pipe is closed"}); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(610 * time.Second)
+		if got := r.traces("late"); len(got) != 0 {
+			t.Errorf("left %v", got)
+		}
 	})
 }
 

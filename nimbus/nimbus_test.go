@@ -247,7 +247,7 @@ func TestRebalance(t *testing.T) {
 			t.Errorf("CPU requested is %g", got)
 		}
 		text, err = m.TopologyConf(t.Context(), id)
-		if err != nil || !strings.Contains(text, `"topology.debug":true`) || !strings.Contains(text, `"topology.workers":3`) || strings.Contains(text, `"eve"`) {
+		if err != nil || !strings.Contains(text, `"topology.debug":true`) || !strings.Contains(text, `"nimbus.seeds":["localhost"]`) || !strings.Contains(text, `"topology.workers":3`) || strings.Contains(text, `"eve"`) {
 			t.Errorf("conf %s, %v", text, err)
 		}
 		if got := r.traces("words"); len(got) != 2 {

@@ -222,7 +222,7 @@ func (r *reign) deleteDependencies(ctx context.Context, id cluster.TopologyID) e
 	return nil
 }
 
-// sweep deletes blobs of topologies that are nowhere, and old uploads. Only an
+// sweep deletes what is left of topologies that are nowhere, and old uploads. Only an
 // error that ends the reign is returned.
 func (r *reign) sweep(ctx context.Context) error {
 	err := r.n.cfg.Blobs.Sweep(ctx)
@@ -237,6 +237,14 @@ func (r *reign) sweep(ctx context.Context) error {
 		done[id] = true
 		r.n.cfg.Logger.Info("blobs of a topology that is not there are deleted", "topology", id)
 		err = errors.Join(err, r.erase(ctx, id))
+	}
+	written, werr := r.store.Extras(ctx)
+	err = errors.Join(err, werr)
+	for _, id := range written {
+		// Its workers wrote it while they ended.
+		if r.tracked[id] == nil && !r.n.isUnderway(id) {
+			err = errors.Join(err, r.store.RemoveTopologyExtras(ctx, id))
+		}
 	}
 	if err != nil && !gone(err) {
 		r.n.cfg.Logger.Warn("not all that is left over could be deleted; it is tried again", "error", err)

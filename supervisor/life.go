@@ -9,17 +9,14 @@ import (
 	"time"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/internal/link"
 	"github.com/stormring/stormring/supervisor/slot"
 )
 
-const (
-	// blobsEvery is how often newer blobs are asked for.
-	blobsEvery = 30 * time.Second
-	// sweepPatience is how long workers that no record names may take to die
-	// before the others are attended to.
-	sweepPatience = 10 * time.Second
-)
+// sweepPatience is how long workers that no record names may take to die
+// before the others are attended to.
+const sweepPatience = 10 * time.Second
 
 // Run keeps the host's slots until ctx ends, which is no error. Workers that an
 // earlier supervisor has left are taken over. It may be called once.
@@ -181,7 +178,7 @@ func (s *Supervisor) end(ctx context.Context, worker string) error {
 func (s *Supervisor) renew(ctx context.Context) {
 	failing := false
 	s.tidyBlobs()
-	for rest(ctx, s.cfg.Clock, blobsEvery) {
+	for rest(ctx, s.cfg.Clock, s.cfg.Conf.Duration(conf.SupervisorBlobsSecs)) {
 		wanted := s.wanted()
 		changed, err := s.cfg.Localizer.Changed(ctx, wanted)
 		if err != nil && !failing && ctx.Err() == nil {

@@ -65,6 +65,8 @@ const (
 	SupervisorWorkerTimeoutSecs storm.Key[int]            = "supervisor.worker.timeout.secs"
 	SupervisorShutdownSleepSecs storm.Key[int]            = "supervisor.worker.shutdown.sleep.secs"
 	SupervisorMonitorSecs       storm.Key[int]            = "supervisor.monitor.frequency.secs"
+	SupervisorBlobsSecs         storm.Key[int]            = "supervisor.localizer.update.blob.interval.secs"
+	SupervisorCleanupMS         storm.Key[int]            = "supervisor.localizer.cleanup.interval.ms"
 	SupervisorHeartbeatSecs     storm.Key[int]            = "supervisor.heartbeat.frequency.secs"
 	SupervisorMemoryCapacityMB  storm.Key[float64]        = "supervisor.memory.capacity.mb"
 	SupervisorCPUCapacity       storm.Key[float64]        = "supervisor.cpu.capacity"

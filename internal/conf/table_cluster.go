@@ -75,6 +75,8 @@ func supervisorRows() []spec {
 		row(SupervisorWorkerTimeoutSecs, 30, "seconds of silence until a worker is dead", atLeast(1)),
 		row(SupervisorShutdownSleepSecs, 3, "seconds between asking a worker to end and killing it", atLeast(0)),
 		row(SupervisorMonitorSecs, 3, "seconds between looks at a slot", atLeast(1)),
+		row(SupervisorBlobsSecs, 30, "seconds between looks for newer blobs", atLeast(1)),
+		row(SupervisorCleanupMS, 300000, "milliseconds that files of a topology stay after the last worker that used them", atLeast(0)),
 		row(SupervisorHeartbeatSecs, 5, "seconds between heartbeats of a supervisor", atLeast(1)),
 		row(SupervisorMemoryCapacityMB, 4096, "memory for workers, MiB", atLeast(0)),
 		row(SupervisorCPUCapacity, 400, "processor time for workers, percent of a core", atLeast(0)),

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/stormring/stormring/internal/cluster"
+	"github.com/stormring/stormring/internal/conf"
 	"github.com/stormring/stormring/nimbus/survey"
 	"github.com/stormring/stormring/storm"
 )
@@ -287,7 +288,7 @@ func guaranteed(pool any) *cluster.Resources {
 }
 
 // Conf is a topology's configuration as JSON: what was submitted over what the
-// cluster has.
+// cluster has. Clients of Storm go on with it, so that it has nimbuses as they know them.
 func Conf(t survey.Topology) (string, error) {
 	all := map[string]any{}
 	if t.Code != nil {
@@ -296,6 +297,7 @@ func Conf(t survey.Topology) (string, error) {
 				all[key] = v
 			}
 		}
+		all[string(conf.NimbusSeeds)], all[string(conf.NimbusThriftPort)] = conf.SeedsOfStorm(t.Code.Layout.Conf)
 		maps.Copy(all, t.Code.Conf)
 	}
 	data, err := json.Marshal(all)

@@ -70,30 +70,6 @@ func jvmFor(r Request) (JVM, error) {
 	return jvm, nil
 }
 
-// kryoRegister are the classes that tuples may have between workers, and marker is
-// one that Storm forgets: without it no checkpoint leaves its worker.
-const (
-	kryoRegister = "topology.kryo.register"
-	marker       = "org.apache.storm.spout.CheckPointState$Action"
-)
-
-// withMarkers is what is registered, and what checkpoints need. Workers sort the
-// names, so it does not matter where it is.
-func withMarkers(registered any) []any {
-	classes, _ := registered.([]any) // its type was checked
-	for _, e := range classes {
-		name, _ := e.(string)
-		m, _ := e.(map[string]any)
-		if _, ok := m[marker]; ok || name == marker {
-			return classes
-		}
-	}
-	return append(slices.Clone(classes), marker)
-}
-
-// checkpointSpout is in each topology of Java with state.
-const checkpointSpout = "$checkpointspout"
-
 // stateProvider is the class that keeps the state of a topology that Storm's workers
 // run; "" to leave it as it is. What somebody has set stays. Kept on the ring it is
 // if that is what was set, which no supervisor may be able to do, or if nothing was.

@@ -153,12 +153,14 @@ func Finish(c *conf.Conf, r Request) (*Ready, error) {
 		return nil, err
 	}
 	out.Conf = finalConf(r, plan)
+	if err := kryo(out.Conf, settings, r.Topology); err != nil {
+		return nil, err
+	}
 	if delete(out.Conf, string(conf.JVMVersion)); jvm.Release != "" {
 		out.Conf[string(conf.JVMVersion)] = jvm.Release
 	}
 	if provider != "" {
 		out.Conf[string(storm.ConfTopologyStateProvider)] = provider
-		out.Conf[kryoRegister] = withMarkers(settings[kryoRegister])
 	}
 	out.Topology, err = withTasks(r.Topology, plan)
 	return out, err

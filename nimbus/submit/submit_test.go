@@ -157,13 +157,13 @@ func TestStateProvider(t *testing.T) {
 		err               string
 	}{
 		"by default":          {stateful: true, offered: true, provider: ring, kryo: []any{action}},
-		"classes are kept":    {stateful: true, offered: true, own: map[string]any{kryo: []any{"x.Y"}}, provider: ring, kryo: []any{"x.Y", action}},
+		"classes are kept":    {stateful: true, offered: true, own: map[string]any{kryo: []any{"x.Y"}}, provider: ring, kryo: []any{action, "x.Y"}},
 		"it knows the class":  {stateful: true, offered: true, own: map[string]any{kryo: []any{map[string]any{action: "x.S"}}}, provider: ring, kryo: []any{map[string]any{action: "x.S"}}},
-		"nobody can":          {stateful: true},
+		"nobody can":          {stateful: true, kryo: []any{action}},
 		"no state":            {offered: true},
-		"another":             {stateful: true, offered: true, own: map[string]any{key: "x.Y"}, provider: "x.Y"},
-		"another everywhere":  {stateful: true, offered: true, cluster: []string{key + "=x.Y"}},
-		"asked for":           {offered: true, own: map[string]any{key: ring}, provider: ring, kryo: []any{action}},
+		"another":             {stateful: true, offered: true, own: map[string]any{key: "x.Y"}, provider: "x.Y", kryo: []any{action}},
+		"another everywhere":  {stateful: true, offered: true, cluster: []string{key + "=x.Y"}, kryo: []any{action}},
+		"asked for":           {offered: true, own: map[string]any{key: ring}, provider: ring},
 		"asked for in vain":   {stateful: true, own: map[string]any{key: ring}, err: "run on them: stormring jvm install 2.8.3"},
 		"everywhere, in vain": {stateful: true, cluster: []string{key + "=" + ring}, err: "run on them: stormring jvm install 2.8.3"},
 	} {

@@ -193,7 +193,7 @@ func TestPrepare(t *testing.T) {
 
 func TestHostConf(t *testing.T) {
 	c, err := conf.Defaults().With("a test", storm.Config{
-		"storm.zookeeper.servers": []any{"zk1", "zk2"}, "nimbus.seeds": []any{"n"}, "worker.heap.memory.mb": 512,
+		"storm.zookeeper.servers": []any{"zk1", "zk2"}, "nimbus.seeds": []any{"n:6627"}, "worker.heap.memory.mb": 512,
 		"storm.local.dir": "relative", "my.own": map[string]any{"a": []any{1, "x"}}, "storm.local.hostname": "host",
 	})
 	if err != nil {

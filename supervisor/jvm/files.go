@@ -46,10 +46,11 @@ func HostConf(c *conf.Conf, s Spec) ([]byte, error) {
 	}
 	for _, key := range []string{
 		string(conf.ZookeeperServers), string(conf.ZookeeperPort), string(conf.ZookeeperRoot),
-		string(conf.NimbusSeeds), string(conf.NimbusThriftPort), string(conf.SupervisorShutdownSleepSecs),
+		string(conf.SupervisorShutdownSleepSecs),
 	} {
 		values[key] = c.Value(key)
 	}
+	values[string(conf.NimbusSeeds)], values[string(conf.NimbusThriftPort)] = conf.SeedsOfStorm(c)
 	for key, v := range map[storm.Key[string]]string{
 		conf.StormLocalDir: s.LocalDir, conf.StormLogDir: s.LogDir, conf.StormWorkersArtifacts: s.artifacts(),
 		conf.StormClusterMode: "distributed",

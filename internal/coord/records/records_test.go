@@ -419,13 +419,19 @@ func TestRemoveTopologyExtras(t *testing.T) {
 		w.write(s, "/profilerconfigs/"+string(id)+"/host1_6700_JSTACK_DUMP", nil)
 		w.write(s, "/backpressure/"+string(id)+"/s1-6700", nil)
 	}
+	ids, err := s.Extras(ctx)
+	w.must(err)
+	w.equal(ids, []cluster.TopologyID{other, id})
 	w.must(s.RemoveTopologyExtras(ctx, id))
+	ids, err = s.Extras(ctx)
+	w.must(err)
+	w.equal(ids, []cluster.TopologyID{other})
 	for _, dir := range []string{"credentials", "logconfigs", "errors", "workerbeats", "profilerconfigs", "backpressure"} {
 		children, _, err := s.s.Children(ctx, root+"/"+dir)
 		w.must(err)
 		w.equal(children, []string{string(other)})
 	}
-	_, _, err := s.Base(ctx, id)
+	_, _, err = s.Base(ctx, id)
 	w.must(err)
 }
 

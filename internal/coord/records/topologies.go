@@ -2,6 +2,8 @@ package records
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/coord"
@@ -154,11 +156,32 @@ func (s *Store) RemoveLogConfig(ctx context.Context, id cluster.TopologyID) erro
 	return s.remove(ctx, s.path(dirLogConfigs, string(id)))
 }
 
+// extras are the folders with more than the base of a topology.
+func extras() []string {
+	return []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints, dirLosses}
+}
+
+// Extras are the ids of all topologies of which there is something that
+// RemoveTopologyExtras removes, sorted. A worker of Storm's may write its errors and
+// its statistics when its topology is gone already.
+func (s *Store) Extras(ctx context.Context) ([]cluster.TopologyID, error) {
+	var all []cluster.TopologyID
+	for _, dir := range extras() {
+		ids, err := names[cluster.TopologyID](ctx, s, dir)
+		if err != nil && !errors.Is(err, coord.ErrNoNode) {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
 // RemoveTopologyExtras removes all that the store has of a topology besides its
 // base, its assignment, its life and its blobs: also what only Storm's own
 // workers write.
 func (s *Store) RemoveTopologyExtras(ctx context.Context, id cluster.TopologyID) error {
-	for _, dir := range []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints, dirLosses} {
+	for _, dir := range extras() {
 		if err := s.removeTree(ctx, s.path(dir, string(id))); err != nil {
 			return err
 		}
