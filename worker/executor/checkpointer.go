@@ -37,7 +37,10 @@ type Checkpointer struct {
 	spec    CheckpointerSpec
 	inbox   *queue.Inbox[*Batch] // posts only
 	flow    Flow
-	machine *checkpoint.Coordinator // nil before the record was read first
+	machine *checkpoint.Coordinator // nil before the record was read first, and while it rests
+	// rival is what the record was when it was last looked at, while another placement
+	// leads; nil if none does.
+	rival   *checkpoint.Record
 	timer   *time.Timer
 	retryAt time.Time
 	ctx     context.Context //nolint:containedctx // of reads and writes of the record; ends with Close
@@ -160,9 +163,31 @@ func (x *Checkpointer) begin(r checkpoint.Record, err error) {
 		x.retryAt = time.Now().Add(x.spec.Config.Interval)
 		return
 	}
+	if x.rival != nil && *x.rival != r {
+		x.rival, x.retryAt = &r, time.Now().Add(x.watch())
+		return // the other one is at work
+	}
+	if x.rival != nil {
+		x.spec.Logger.Warn("the placement that led checkpoints has committed nothing for a while; this one leads again", "for", x.watch())
+		x.rival = nil
+	}
 	cfg := x.spec.Config
 	cfg.Epoch = (r.Epoch>>16+1)<<16 | uint64(rand.Uint32()&0xffff) //nolint:gosec // has to differ, no more
 	x.machine = checkpoint.NewCoordinator(cfg)
+}
+
+// watch is after how long without news from the record another placement is taken for
+// gone. Whoever starts last leads, and that may be one that a supervisor has started
+// by what it knew before, and ends in a moment.
+func (x *Checkpointer) watch() time.Duration {
+	const intervals, least = 10, 5 * time.Second
+	return max(intervals*x.spec.Config.Interval, least)
+}
+
+// rest leaves the checkpoints to another placement for as long as that is at work.
+func (x *Checkpointer) rest() {
+	x.machine, x.rival = nil, &checkpoint.Record{}
+	x.retryAt = time.Now().Add(x.watch())
 }
 
 func (x *Checkpointer) call(f func()) { x.calls.Go(f) }
@@ -198,6 +223,9 @@ func (x *Checkpointer) step(e checkpoint.Event) {
 	}
 	st.Phase, st.Committed = x.machine.Phase().String(), x.machine.Record().Committed
 	x.status.Store(&st)
+	if x.machine.Phase() == checkpoint.Retired {
+		x.rest()
+	}
 }
 
 // show tells people.
@@ -218,7 +246,7 @@ func (x *Checkpointer) show(now time.Time, e checkpoint.Effect, st *CheckpointSt
 		st.RolledBack++
 		log.Warn("all tasks go back to the last committed checkpoint", "reason", e.Reason)
 	case checkpoint.Ended:
-		log.Warn("checkpoints are led by a later placement of their task; this one rests")
+		log.Warn("checkpoints are led by a later placement of their task; this one rests while that is at work")
 	case checkpoint.Load, checkpoint.Store, checkpoint.Send: // done already
 	}
 }
