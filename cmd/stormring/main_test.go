@@ -124,7 +124,7 @@ func (w *watched) await(t *testing.T, text string) {
 
 func TestUsage(t *testing.T) {
 	code, stdout, stderr := stormring(t, "local", "nope").run(t)
-	const list = "advertising, constidnull, constnull, exclamation, filewordcount, polyglot, rollingtopwords, selfcheck, statefulwordcount, wordcount"
+	const list = "advertising, constidnull, constnull, exclamation, filewordcount, polyglot, pythonwordcount, rollingtopwords, selfcheck, statefulwordcount, statehold, wordcount"
 	if want := "stormring: there is no topology \"nope\"; there are " + list + "\n"; code != 2 || stdout != "" || stderr != want {
 		t.Errorf("got %d, %q, %q", code, stdout, stderr)
 	}
