@@ -106,7 +106,7 @@ func (e *env) runBenchRecovery(ctx context.Context, f recoveryFlags) error {
 		return usagef("--runs is %d; it must be at least 1", f.opts.Runs)
 	}
 	path := filepath.Join(f.out, "recovery.json")
-	report, err := readRecoveries(path)
+	report, err := readResults[recovery.Report](path)
 	if err != nil {
 		return err
 	}
@@ -166,8 +166,8 @@ func (e *env) measureRecoveries(ctx context.Context, f recoveryFlags) (recovery.
 	return report, err
 }
 
-// readRecoveries reads what was measured earlier, if anything was.
-func readRecoveries(path string) (r recovery.Report, err error) {
+// readResults reads what was measured earlier, if anything was.
+func readResults[T any](path string) (r T, err error) {
 	body, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil

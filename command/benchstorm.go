@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,7 +150,7 @@ func (e *env) runBenchStorm(ctx context.Context, f compareFlags) error {
 		return err
 	}
 	path := filepath.Join(f.out, compare.JSONName)
-	before, err := readComparison(path)
+	before, err := readResults[compare.Report](path)
 	if err != nil {
 		return err
 	}
@@ -207,19 +205,4 @@ func (e *env) keepComparison(dir string, r compare.Report) error {
 		}
 	}
 	return nil
-}
-
-// readComparison reads what was measured earlier, if anything was.
-func readComparison(path string) (r compare.Report, err error) {
-	body, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
 }
