@@ -1,35 +1,40 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
+	"github.com/stormring/stormring/internal/coord/records"
+	"github.com/stormring/stormring/sr3/shard"
 	"github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/supervisor/jvm"
 	"github.com/stormring/stormring/supervisor/jvmstate"
 	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/checkpoint"
 	"github.com/stormring/stormring/worker/process"
 )
 
 // jvmAgent is the agent for the state of Java topologies on this host.
-func jvmAgent(d Supervisor, local string, ring func() string) (*jvmstate.Agent, error) {
+func jvmAgent(d Supervisor, local string, circle *ringNode) (*jvmstate.Agent, error) {
 	return jvmstate.New(jvmstate.Config{
 		File: jvm.StateFile(local), Logger: d.Logger,
 		Open: func(topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
-			return openJVMStates(d.Conf, ring, d.Logger, topology, settings)
+			return openJVMStates(d.Conf, circle, d.Logger, topology, settings)
 		},
 	})
 }
 
 // jvmStates is the state of a Java topology on the ring.
 type jvmStates struct {
-	process.States
-	conf *conf.Conf // the topology's
+	*states
+	conf    *conf.Conf // the topology's
+	records *ringRecords
 }
 
-func openJVMStates(host *conf.Conf, ring func() string, log *slog.Logger, topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
+func openJVMStates(host *conf.Conf, circle *ringNode, log *slog.Logger, topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
 	own := map[string]any{}
 	if settings != "" {
 		var err error
@@ -46,14 +51,46 @@ func openJVMStates(host *conf.Conf, ring func() string, log *slog.Logger, topolo
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of topology %s: %w", topology, err)
 	}
-	s, err := States(process.StatesSpec{Topology: topology, Conf: c, Ring: ring, Logger: log.With("topology", topology)})
+	s, err := newStates(process.StatesSpec{Topology: topology, Conf: c, Ring: circle.addr, Logger: log.With("topology", topology)})
 	if err != nil {
 		return nil, err
 	}
-	return &jvmStates{States: s, conf: c}, nil
+	return &jvmStates{states: s, conf: c, records: circle.records}, nil
 }
 
 // Keep implements jvmstate.Store.
 func (s *jvmStates) Keep(component string, task int32, post func(func())) (jvmstate.Keeper, error) {
-	return s.States.Keep(worker.KeepSpec{Component: component, Task: storm.TaskID(task), Conf: s.conf, Post: post})
+	return s.states.Keep(worker.KeepSpec{Component: component, Task: storm.TaskID(task), Conf: s.conf, Post: post})
+}
+
+// Join implements jvmstate.Store.
+func (s *jvmStates) Join(ctx context.Context, component string, task int32) error {
+	err := s.records.with(ctx, func(r *records.Store) error {
+		return r.AddState(ctx, s.topology, records.State{Component: component, Task: task})
+	})
+	if err != nil {
+		return fmt.Errorf("take down that %s has a state: %w", component, err)
+	}
+	return nil
+}
+
+// Unsaved implements jvmstate.Store.
+func (s *jvmStates) Unsaved(ctx context.Context, v checkpoint.Version) ([]string, error) {
+	var owners []shard.Owner
+	err := s.records.with(ctx, func(r *records.Store) error {
+		all, err := r.States(ctx, s.topology)
+		for _, one := range all {
+			owners = append(owners, s.owner(one.Component, one.Task))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("who has a state: %w", err)
+	}
+	unsaved, err := s.client.Unsaved(ctx, owners, versionOf(v), s.conf.Int(storm.ConfTopologySr3Replicas))
+	names := make([]string, len(unsaved))
+	for i, o := range unsaved {
+		names[i] = o.String()
+	}
+	return names, err
 }

@@ -23,6 +23,14 @@ import (
 // States keeps the state of a worker's tasks on the ring. It is the States of
 // process.Config.
 func States(spec process.StatesSpec) (process.States, error) {
+	s, err := newStates(spec)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStates(spec process.StatesSpec) (*states, error) {
 	c, err := client.Dial(client.Config{
 		Nodes: func() []string { return []string{spec.Ring()} }, Level: level(spec.Conf), Log: spec.Logger,
 	})
@@ -53,6 +61,10 @@ func checkpointOf(v shard.Version) checkpoint.Version {
 
 func recordOf(r checkpoint.Record) protocol.Record {
 	return protocol.Record{Committed: versionOf(r.Committed), Last: shard.Epoch(r.Last), Claimant: r.Epoch}
+}
+
+func (s *states) owner(component string, task int32) shard.Owner {
+	return shard.Owner{Topology: string(s.topology), Component: component, Task: task}
 }
 
 // Close ends all that is under way.
@@ -88,7 +100,7 @@ func (s *states) Keep(k worker.KeepSpec) (executor.Keeper, error) {
 		return nil, err
 	}
 	task, err := s.client.Task(client.TaskOptions{
-		Owner:    shard.Owner{Topology: string(s.topology), Component: k.Component, Task: int32(k.Task)},
+		Owner:    s.owner(k.Component, int32(k.Task)),
 		Replicas: k.Conf.Int(storm.ConfTopologySr3Replicas), ShardBytes: int64(k.Conf.Int(storm.ConfTopologySr3ShardBytes)),
 		Limit: int64(k.Conf.Int(storm.ConfTopologySr3StateMaxBytes)), Mode: mode, Params: RecoveryParams(k.Conf),
 		OnDemand: k.Conf.String(storm.ConfTopologySr3Resume) == "ondemand", Post: k.Post, Noticed: s.noticed, Detect: s.detect,

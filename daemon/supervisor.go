@@ -154,7 +154,7 @@ func (d Supervisor) Run(ctx context.Context) error {
 		return errors.Join(err, s.Run(over), d.closeListener()) // which closes what it was given
 	}
 	if d.Listener != nil {
-		if agent, err = jvmAgent(d, local, circle.addr); err != nil {
+		if agent, err = jvmAgent(d, local, &circle); err != nil {
 			d.Logger.Error("Java topologies get no state on the ring here", "error", err)
 		}
 	}

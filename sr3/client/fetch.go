@@ -132,7 +132,7 @@ func (f *fetch) widen(p *picture) *picture {
 			}
 		}
 	}
-	f.t.each(ask, func(n ring.Node) {
+	each(ask, func(n ring.Node) {
 		if n, ok := f.t.c.locate(f.ctx, p, shard.NodeID(n.ID)); ok {
 			mu.Lock()
 			defer mu.Unlock()
@@ -364,7 +364,7 @@ func (f *fetch) scout() {
 				f.tell(happened{Event: recovery.Died{Node: id}})
 			}
 		}
-		f.t.each(f.toAsk(p, gone, looks%askAllEvery == askAllEvery-1), func(n ring.Node) { _, _ = f.survey.askOne(f.ctx, n) })
+		each(f.toAsk(p, gone, looks%askAllEvery == askAllEvery-1), func(n ring.Node) { _, _ = f.survey.askOne(f.ctx, n) })
 		maps.DeleteFunc(gone, func(id shard.NodeID, _ bool) bool { return f.survey.answer(id) })
 	}
 }

@@ -76,7 +76,7 @@ func (l *loading) lookFor(patience time.Duration) (*shard.Manifest, error) {
 	}
 	answers := make(chan answer)
 	ask := func(nodes []ring.Node) {
-		t.each(nodes, func(n ring.Node) {
+		each(nodes, func(n ring.Node) {
 			m, err := l.manifestFrom(ctx, n)
 			select {
 			case answers <- answer{m, err}:

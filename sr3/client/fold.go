@@ -207,7 +207,7 @@ func (t *Task) confirm(ctx context.Context, s *saving) error {
 	}
 	var mu sync.Mutex
 	has := make(map[shard.Range]map[shard.NodeID]ring.Node)
-	t.each(nodes, func(n ring.Node) {
+	each(nodes, func(n ring.Node) {
 		ctx, cancel := context.WithTimeout(ctx, t.o.HolderTimeout)
 		defer cancel()
 		refs := asked[shard.NodeID(n.ID)]

@@ -325,7 +325,7 @@ func (l *loading) guard(epoch shard.Epoch) {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.o.HolderTimeout)
 	defer cancel()
-	t.each(nodes, func(n ring.Node) {
+	each(nodes, func(n ring.Node) {
 		err := t.c.ask(ctx, n.Addr, protocol.Fence, protocol.FenceRequest{Owner: t.o.Owner, Epoch: epoch}, nil)
 		switch {
 		case errors.Is(err, ErrFenced):
@@ -341,15 +341,15 @@ func (l *loading) guard(epoch shard.Epoch) {
 // asksAtOnce bounds how many nodes are asked the same at a time.
 const asksAtOnce = 64
 
-// each asks nodes side by side and waits for all.
-func (t *Task) each(nodes []ring.Node, ask func(ring.Node)) {
+// each asks nodes, or for owners, side by side and waits for all.
+func each[T any](all []T, ask func(T)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, asksAtOnce)
-	for _, n := range nodes {
+	for _, one := range all {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			ask(n)
+			ask(one)
 		})
 	}
 	wg.Wait()

@@ -48,7 +48,7 @@ func (s *survey) ask(ctx context.Context) {
 	done := make(chan struct{})
 	s.t.wg.Go(func() {
 		defer close(done)
-		s.t.each(s.picture.view.Nodes(), func(n ring.Node) { _, _ = s.askOne(ctx, n) })
+		each(s.picture.view.Nodes(), func(n ring.Node) { _, _ = s.askOne(ctx, n) })
 	})
 	all, rest := time.After(surveyFor), time.After(surveyRest)
 	late := false

@@ -25,6 +25,10 @@ type Store interface {
 	Record(ctx context.Context) (checkpoint.Record, error)
 	// Swap writes next in place of expect.
 	Swap(ctx context.Context, expect, next checkpoint.Record) checkpoint.Outcome
+	// Join takes down for good that a namespace takes part in checkpoints.
+	Join(ctx context.Context, component string, task int32) error
+	// Unsaved names those of all that have joined that have not saved version v.
+	Unsaved(ctx context.Context, v checkpoint.Version) ([]string, error)
 	// Keep makes the keeper of a namespace. post runs a function on the goroutine
 	// that calls the keeper's methods.
 	Keep(component string, task int32, post func(func())) (Keeper, error)
@@ -52,6 +56,9 @@ type Config struct {
 	Beat time.Duration
 	// Patience is how long the commit record may be behind. Default: 3 seconds.
 	Patience time.Duration
+	// Saving is how long the checkpoint spout waits for those that save, though Storm
+	// has told it that all have. Default: 30 seconds.
+	Saving time.Duration
 }
 
 // Agent serves the JVMs of a host.
@@ -91,6 +98,7 @@ const (
 func New(cfg Config) (*Agent, error) {
 	cfg.Beat = cmp.Or(cfg.Beat, 2*time.Second)
 	cfg.Patience = cmp.Or(cfg.Patience, 3*time.Second)
+	cfg.Saving = cmp.Or(cfg.Saving, 30*time.Second)
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
 		return nil, fmt.Errorf("the agent for state of JVMs: %w", err)

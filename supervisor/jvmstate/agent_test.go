@@ -181,19 +181,71 @@ func TestRollbackIsCommit(t *testing.T) {
 	j.wantVersion(base, v(1, 1))
 }
 
-// TestLateMarker: the spout did not wait for a task, whose prepare comes when the
-// transaction is committed: it is saved under the name that was committed.
+// TestLateMarker: the spout did not wait for a task that never saved before, whose
+// prepare comes when the transaction is committed: it is saved under the name that was
+// committed.
 func TestLateMarker(t *testing.T) {
-	r, s, j := started(t)
-	s.saves(preparing, 1, false)
-	s.saves(committing, 1, false)
-	j.prepare(1, v(0, 1), 0, values{"a": "2"})
-	j.wantVersion(prepared, v(1, 1))
-	j.commit(1)
-	j.wantVersion(base, v(1, 1))
-	if got := r.opened(later(r.hello()), v(1, 1)).contents(); !maps.Equal(got, values{"a": "2"}) {
+	r := newRig(t)
+	s := r.spout(7)
+	s.saves(settled, -1, true)
+	j := r.opened(r.hello(), empty)
+	s.saves(preparing, 0, true)
+	s.saves(committing, 0, false)
+	j.prepare(0, empty, 0, values{"a": "2"})
+	j.wantVersion(prepared, v(0, 1))
+	j.commit(0)
+	j.wantVersion(base, v(0, 1))
+	if got := r.opened(later(r.hello()), v(0, 1)).contents(); !maps.Equal(got, values{"a": "2"}) {
 		t.Errorf("%v came back", got)
 	}
+}
+
+// TestCommitTooEarly: an acknowledgement of an earlier try makes the spout commit what
+// a task has not saved. It waits for the task; and if that does not save, nothing is
+// committed.
+func TestCommitTooEarly(t *testing.T) {
+	r, s, j := started(t)
+	before := s.record
+	s.saves(preparing, 1, false)
+	s.say(committing, 1, false)
+	s.wantFailure(refused, "sum/5")
+	r.ring.mu.Lock()
+	record := r.ring.record
+	r.ring.mu.Unlock()
+	if record.Committed != before.Committed || phase(record) != preparing {
+		t.Errorf("the record is %v", record)
+	}
+
+	r.ring.set(func() { r.ring.asked = make(chan struct{}, 1000) })
+	s.say(committing, 1, false)
+	<-r.ring.asked // it has seen that nothing is saved
+	j.prepare(1, v(0, 1), 0, values{"a": "3"})
+	j.wantVersion(prepared, v(1, 1))
+	s.take()
+	if s.record.Committed != v(1, 1) {
+		t.Errorf("the record is %v", s.record)
+	}
+}
+
+// TestJoinFails: who cannot be taken down does not save, or the spout would not wait
+// for it.
+func TestJoinFails(t *testing.T) {
+	r := newRig(t)
+	s := r.spout(7)
+	s.saves(settled, -1, true)
+	j := r.opened(r.hello(), empty)
+	r.ring.set(func() { r.ring.join = func() error { return errors.New("no session") } })
+	s.saves(preparing, 0, true)
+	j.prepare(0, empty, 0, values{"a": "1"})
+	j.wantFailure(refused, "no session")
+	r.ring.set(func() {
+		r.ring.join = nil
+		if len(r.ring.saved) > 0 {
+			t.Error("it was saved")
+		}
+	})
+	j.prepare(0, empty, 0, values{"a": "1"})
+	j.wantVersion(prepared, v(0, 1))
 }
 
 func TestSaveFails(t *testing.T) {

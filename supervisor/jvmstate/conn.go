@@ -207,7 +207,7 @@ func (c *conn) leads() error {
 		if wrong != nil {
 			return wrong
 		}
-		r, err = ask(c, func(ctx context.Context) (checkpoint.Record, error) { return m.make(ctx, c.store) })
+		r, err = ask(c, func(ctx context.Context) (checkpoint.Record, error) { return m.make(ctx, c.store, c.agent.cfg.Saving) })
 	}
 }
 

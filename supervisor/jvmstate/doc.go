@@ -25,6 +25,10 @@
 // and each doubt becomes an error, upon which Storm rolls back and tries again in the
 // next era; what is saved is never saved again under the same name.
 //
+// Nor do the acknowledgements of markers, upon which the spout goes on to COMMITTING: one
+// may be that of an earlier try. So each namespace joins before it first saves, and a
+// version is committed when all that have joined have saved it (step.go).
+//
 // # Who has what
 //
 // The JVM has the state, and the agent has it too, as saving needs it. A connection

@@ -16,6 +16,7 @@ type kept struct {
 	// base is the committed version that the state is made of, saved what is safe
 	// beyond it; zero for nothing.
 	base, saved checkpoint.Version
+	joined      bool
 }
 
 // keeps serves a task.
@@ -166,7 +167,9 @@ func (k *kept) prepare(body []byte) error {
 	case again && changed:
 		err = refuse("transaction %d was prepared already, and the state has changed since", tx-1)
 	case !again:
-		err = k.save(v)
+		if err = k.join(); err == nil {
+			err = k.save(v)
+		}
 	}
 	return k.answer(prepared, appendVersion(nil, v), err)
 }
@@ -234,6 +237,18 @@ func (k *kept) take(wanted, compare bool) (changed bool, failed streamErr) {
 			return changed, failed
 		}
 	}
+}
+
+// join says once that from now on nothing may be committed that is not saved here.
+func (k *kept) join() error {
+	if k.joined {
+		return nil
+	}
+	_, err := ask(k.conn, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, k.store.Join(ctx, k.owner.component, k.owner.task)
+	})
+	k.joined = err == nil
+	return err
 }
 
 // save makes the state as it is now safe as version v.

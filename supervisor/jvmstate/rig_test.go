@@ -33,10 +33,14 @@ type ring struct {
 	mu     sync.Mutex
 	record checkpoint.Record
 	saved  map[string]map[checkpoint.Version]values // by owner
+	joined map[string]bool                          // owners
 	// What goes wrong; nil for nothing.
 	swap func(expect, next checkpoint.Record) (checkpoint.Outcome, bool)
 	save func(checkpoint.Version) error
 	load func(checkpoint.Version) error
+	join func() error
+	// asked is told that Unsaved was called; nil for nobody.
+	asked chan struct{}
 	// open and kept count stores and keepers.
 	open, kept int
 	settings   []string
@@ -44,7 +48,7 @@ type ring struct {
 }
 
 func newRing() *ring {
-	return &ring{saved: map[string]map[checkpoint.Version]values{}, changed: make(chan struct{})}
+	return &ring{saved: map[string]map[checkpoint.Version]values{}, joined: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // until waits for a condition of the ring's.
@@ -106,6 +110,32 @@ func (s store) Swap(_ context.Context, expect, next checkpoint.Record) checkpoin
 	}
 	s.record = next
 	return checkpoint.Written
+}
+
+func (s store) Join(_ context.Context, component string, task int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.join != nil {
+		if err := s.join(); err != nil {
+			return err
+		}
+	}
+	s.joined[fmt.Sprintf("%s/%d", component, task)] = true
+	return nil
+}
+
+func (s store) Unsaved(_ context.Context, v checkpoint.Version) (unsaved []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for owner := range s.joined {
+		if _, ok := s.saved[owner][v]; !ok {
+			unsaved = append(unsaved, owner)
+		}
+	}
+	if s.asked != nil {
+		s.asked <- struct{}{}
+	}
+	return unsaved, nil
 }
 
 func (s store) Keep(component string, task int32, post func(func())) (Keeper, error) {
@@ -212,6 +242,7 @@ func (r *rig) start() {
 	r.t.Helper()
 	a, err := New(Config{
 		File: r.file, Logger: slog.New(slog.NewTextHandler(r.t.Output(), nil)), Beat: 20 * time.Millisecond, Patience: 120 * time.Millisecond,
+		Saving: 150 * time.Millisecond,
 		Open: func(_ cluster.TopologyID, settings string) (Store, error) {
 			if settings == "bad" {
 				return nil, errors.New("settings are bad")

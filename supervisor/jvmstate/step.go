@@ -69,10 +69,15 @@ const (
 )
 
 // make makes the move.
-func (m move) make(ctx context.Context, s Store) (checkpoint.Record, error) {
+func (m move) make(ctx context.Context, s Store, saving time.Duration) (checkpoint.Record, error) {
 	next, err := m.next()
 	if err != nil {
 		return next, err
+	}
+	if m.phase == committing {
+		if err := saved(ctx, s, next.Committed, saving); err != nil {
+			return next, err
+		}
 	}
 	for range swaps {
 		if s.Swap(ctx, m.expect, next) == checkpoint.Written {
@@ -94,6 +99,31 @@ func (m move) make(ctx context.Context, s Store) (checkpoint.Record, error) {
 		}
 	}
 	return next, refuse("the commit record could not be written; is the coordination store away?")
+}
+
+// saved waits until all have saved a version. Storm has told the spout that they have;
+// but its word for a marker has the transaction only, and may be that for an earlier
+// try, which has saved another version.
+func saved(ctx context.Context, s Store, v checkpoint.Version, patience time.Duration) error {
+	begun := time.Now()
+	for {
+		unsaved, err := s.Unsaved(ctx, v)
+		switch {
+		case err == nil && len(unsaved) == 0:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(begun) < patience:
+		case err != nil:
+			return refuse("commit of transaction %d: it is not known whether all have saved it: %v", v.TxID-1, err)
+		default:
+			return refuse("commit of transaction %d: after %v %d have not saved version %v, %s for one: the worker of the checkpoint spout has to start anew",
+				v.TxID-1, patience, len(unsaved), v, unsaved[0])
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
 }
 
 // sleep waits, or until ctx ends.

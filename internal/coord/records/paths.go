@@ -24,13 +24,14 @@ const (
 	dirCheckpoints  = "stormring/checkpoints"
 	dirRing         = "stormring/ring"
 	dirLosses       = "stormring/losses"
+	dirStates       = "stormring/states"
 )
 
 func parents() []string {
 	return []string{
 		dirStorms, dirAssignments, dirSupervisors, dirNimbuses, dirErrors, dirCredentials, dirLogConfigs,
 		dirWorkerbeats, dirProfilers, dirBackpressure, dirBlobs, dirBlobVersions, dirLives, dirStandings,
-		dirCheckpoints, dirRing, dirLosses,
+		dirCheckpoints, dirRing, dirLosses, dirStates,
 	}
 }
 

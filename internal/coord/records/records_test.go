@@ -138,7 +138,7 @@ func TestInitMakesStormsLayout(t *testing.T) {
 	})
 	got, _, err = s.Session().Children(t.Context(), root+"/stormring")
 	w.must(err)
-	w.equal(got, []string{"checkpoints", "lifecycle", "losses", "ring", "standings"})
+	w.equal(got, []string{"checkpoints", "lifecycle", "losses", "ring", "standings", "states"})
 }
 
 func TestRootMayBeThatOfTheStore(t *testing.T) {

@@ -158,7 +158,7 @@ func (s *Store) RemoveLogConfig(ctx context.Context, id cluster.TopologyID) erro
 
 // extras are the folders with more than the base of a topology.
 func extras() []string {
-	return []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints, dirLosses}
+	return []string{dirCredentials, dirLogConfigs, dirErrors, dirWorkerbeats, dirProfilers, dirBackpressure, dirCheckpoints, dirLosses, dirStates}
 }
 
 // Extras are the ids of all topologies of which there is something that
