@@ -18,6 +18,7 @@ import (
 	api "github.com/stormring/stormring/storm"
 	"github.com/stormring/stormring/supervisor/jvmstate"
 	"github.com/stormring/stormring/worker"
+	"github.com/stormring/stormring/worker/checkpoint"
 )
 
 // memory is a ring that is always there.
@@ -26,9 +27,13 @@ type memory struct {
 	settings chan string
 }
 
-func (m memory) Keep(component string, task int32, post func(func())) (jvmstate.Keeper, error) {
+func (m memory) Keep(component string, task int32, _ string, post func(func())) (jvmstate.Keeper, error) {
 	return m.MemoryStates.Keep(worker.KeepSpec{Component: component, Task: api.TaskID(task), Post: post})
 }
+
+func (memory) Join(context.Context, string, int32) error { return nil }
+
+func (memory) Unsaved(context.Context, checkpoint.Version) ([]string, error) { return nil, nil }
 
 func (memory) Close() {}
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stormring/stormring/clienttests/fetch"
 	"github.com/stormring/stormring/sr3/overview"
+	"github.com/stormring/stormring/sr3/recovery"
 )
 
 // sums is a topology of Java that sums numbers by key in its state.
@@ -165,11 +166,15 @@ func TestJavaState(t *testing.T) {
 		t.Errorf("the ring shows %+v", ring.Sums)
 	}
 	s.shows("sum", "window", "window-window", "window-window-partitions", "window-window-systemstate")
+	s.chose("sum", recovery.Tree, 2)
+	s.chose("window-window", recovery.Auto, 3)
 	r.must("kill", "sums", "-w", "0")
 	await(t, patience, "no JVM is left", func() bool { return len(r.jvms()) == 0 })
 	// Without it the nodes of the ring let all objects go, after ten minutes.
 	session := r.inside()
-	await(t, patience, "the commit record is gone", func() bool { return len(r.names(session, "stormring/checkpoints")) == 0 })
+	await(t, patience, "the commit record is gone, and who had a state", func() bool {
+		return len(r.names(session, "stormring/checkpoints"))+len(r.names(session, "stormring/states")) == 0
+	})
 }
 
 // right checks the sums, which windows bring up to a second later.
@@ -200,5 +205,20 @@ func (s *sums) shows(components ...string) {
 		return !slices.ContainsFunc(components, func(c string) bool { return !slices.Contains(have, c) })
 	}); !ok {
 		s.t.Errorf("recovery shows\n%s\nand not all of %v", text, components)
+	}
+}
+
+// chose checks how a component is recovered, by its own settings or the topology's.
+func (s *sums) chose(component string, mode recovery.Mode, replicas int) {
+	s.t.Helper()
+	for _, c := range shown[overview.Topology](s.rig, "recovery", "sums", "--json").Components {
+		if c.Name != component {
+			continue
+		}
+		for i := range c.Tasks {
+			if got := &c.Tasks[i]; got.Mode != mode || got.Replicas != replicas {
+				s.t.Errorf("task %d of %s has mode %s and %d replicas, not %s and %d", got.Task, component, got.Mode, got.Replicas, mode, replicas)
+			}
+		}
 	}
 }

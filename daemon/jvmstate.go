@@ -30,24 +30,13 @@ func jvmAgent(d Supervisor, local string, circle *ringNode) (*jvmstate.Agent, er
 // jvmStates is the state of a Java topology on the ring.
 type jvmStates struct {
 	*states
-	conf    *conf.Conf // the topology's
+	host    *conf.Conf
+	conf    *conf.Conf // of the topology, as its first connection has it
 	records *ringRecords
 }
 
 func openJVMStates(host *conf.Conf, circle *ringNode, log *slog.Logger, topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
-	own := map[string]any{}
-	if settings != "" {
-		var err error
-		if own, err = conf.ParseJSON(settings); err != nil {
-			return nil, fmt.Errorf("the configuration of topology %s: %w", topology, err)
-		}
-		if own == nil {
-			own = map[string]any{}
-		}
-	}
-	// A JVM has all of its state, or none.
-	own[string(storm.ConfTopologySr3Resume)] = "full"
-	c, err := host.Topology(own)
+	c, err := stateConf(host, settings)
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of topology %s: %w", topology, err)
 	}
@@ -55,12 +44,33 @@ func openJVMStates(host *conf.Conf, circle *ringNode, log *slog.Logger, topology
 	if err != nil {
 		return nil, err
 	}
-	return &jvmStates{states: s, conf: c, records: circle.records}, nil
+	return &jvmStates{states: s, host: host, conf: c, records: circle.records}, nil
+}
+
+// stateConf is the configuration with the settings of a topology or a component.
+func stateConf(host *conf.Conf, settings string) (*conf.Conf, error) {
+	own := map[string]any{}
+	if settings != "" {
+		var err error
+		if own, err = conf.ParseJSON(settings); err != nil {
+			return nil, err
+		}
+		if own == nil {
+			own = map[string]any{}
+		}
+	}
+	// A JVM has all of its state, or none.
+	own[string(storm.ConfTopologySr3Resume)] = "full"
+	return host.Topology(own)
 }
 
 // Keep implements jvmstate.Store.
-func (s *jvmStates) Keep(component string, task int32, post func(func())) (jvmstate.Keeper, error) {
-	return s.states.Keep(worker.KeepSpec{Component: component, Task: storm.TaskID(task), Conf: s.conf, Post: post})
+func (s *jvmStates) Keep(component string, task int32, settings string, post func(func())) (jvmstate.Keeper, error) {
+	c, err := stateConf(s.host, settings)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of %s: %w", component, err)
+	}
+	return s.states.Keep(worker.KeepSpec{Component: component, Task: storm.TaskID(task), Conf: c, Post: post})
 }
 
 // Join implements jvmstate.Store.

@@ -79,7 +79,7 @@ var house = []room{
 	{path: "flux", kind: pure, std: "io/fs", mods: "github.com/goccy/go-yaml"},
 	{path: "internal/coord/embedded/tree", kind: pure, by: "internal/coord/embedded simulation"},
 	{path: "sr3/ring", kind: pure, just: "sr3/...", by: ring},
-	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2 github.com/klauspost/compress/zstd"},
+	{path: "sr3/shard", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2 github.com/klauspost/compress/s2 github.com/klauspost/compress/zstd"},
 	{path: "sr3/recovery", kind: pure, just: "sr3/...", by: ring},
 	{path: "sr3/protocol", kind: pure, just: "sr3/...", by: ring, mods: "github.com/cespare/xxhash/v2"},
 	{path: "sr3/evidence", kind: pure, just: "sr3/...", by: ring},

@@ -24,9 +24,10 @@ type front struct {
 	// stalled streams go nowhere, for ever; deaf calls get no answer.
 	stalled, deaf atomic.Bool
 	mu            sync.Mutex
-	// spoil, if set, changes the frames of a recovery before they go on; an error
-	// cuts the stream.
-	spoil func(head protocol.Frame, body []byte) error
+	// spoil, if set, changes the frames of a recovery before they go on, one at a
+	// time; an error cuts the stream.
+	spoil    func(head protocol.Frame, body []byte) error
+	spoiling sync.Mutex
 	// slow is for how long calls are held up, in nanoseconds.
 	slow atomic.Int64
 	// forge, if set, answers calls in the node's place if it has an answer.
@@ -164,7 +165,10 @@ func (f *front) Stream(ctx context.Context, s *transport.Stream, method byte, he
 			if err != nil {
 				return err
 			}
-			if err := spoil(head, body); err != nil {
+			f.spoiling.Lock()
+			err = spoil(head, body)
+			f.spoiling.Unlock()
+			if err != nil {
 				return err
 			}
 		}

@@ -2,23 +2,28 @@ package node
 
 import (
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// overdueNice is the priority of work that waits too long: a tenth of a share of a
+// asideNice is the priority of work that nobody waits for: a tenth of a share of a
 // busy processor.
-const overdueNice = 10
+const asideNice = 10
 
-// yieldToOthers gives the calling goroutine a thread that runs when nothing else
-// wants to, or, if it is overdue, one of low priority. The thread ends with the
-// goroutine, since priority cannot be taken back. If the system refuses it goes
-// without, less kindly.
-func yieldToOthers(overdue bool) {
+// yieldToOthers gives the calling goroutine a thread of low priority. The thread ends
+// with the goroutine, since priority cannot be taken back. If the system refuses it
+// goes without, less kindly.
+func yieldToOthers() {
 	runtime.LockOSThread()
-	if overdue {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), overdueNice)
-		return
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), asideNice)
+}
+
+// threadTime is the processor time of the calling thread.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
 	}
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+	return time.Duration(t.Nano())
 }

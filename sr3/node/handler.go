@@ -228,8 +228,15 @@ func (n *Node) putManifest(ctx context.Context, request []byte) error {
 	return n.store.PutManifest(ctx, m)
 }
 
+// have serves Have. A node that died between objects and manifest has what a recovery
+// needs, and is asked in vain if it does not look for the manifest elsewhere.
 func (n *Node) have(ctx context.Context, q protocol.VersionRequest) (protocol.HaveAnswer, error) {
 	m, err := n.stored(ctx, q)
+	if errors.Is(err, store.ErrNotFound) && q.Version != 0 && len(n.store.Objects(q.Owner)) > 0 {
+		if found, elsewhere := n.findManifest(ctx, q.Owner, q.Version); elsewhere == nil {
+			m, err = found, nil
+		}
+	}
 	if err != nil {
 		return protocol.HaveAnswer{}, err
 	}

@@ -81,6 +81,12 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 		return shard.Ref{}, err
 	}
 	defer n.mending.Release(1)
+	// Where processors are never idle chains grow until they are overdue.
+	if overdue := len(chain) > 2*shard.MaxChain; !overdue {
+		if err := n.rested(ctx); err != nil {
+			return shard.Ref{}, err
+		}
+	}
 	bytes := int64(0)
 	for i := range chain {
 		if chain[i].Stored < 0 || chain[i].Size < 0 {
@@ -105,9 +111,8 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	}
 	var folded []byte
 	var err error
-	// On processors that are never idle chains grow until they are overdue.
-	overdue := len(chain) > 2*shard.MaxChain
-	aside(overdue, func() { folded, err = protocol.JoinParts(n.codec, raw) })
+	kept := aside(func() { folded, err = protocol.JoinParts(n.codec, raw) })
+	n.mendAfter = time.Now().Add(rest(kept))
 	if err != nil {
 		return shard.Ref{}, fmt.Errorf("fold of %v: %w", foldOf(chain), err)
 	}
@@ -119,6 +124,22 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 		return shard.Ref{}, invalid(fmt.Errorf("fold of %v: the chain does not begin with a base", foldOf(chain)))
 	}
 	return ref, n.store.Restore(ctx, store.Item{Ref: ref, Stored: folded})
+}
+
+// rested waits until folding has rested enough. mending is held.
+func (n *Node) rested(ctx context.Context) error {
+	d := time.Until(n.mendAfter)
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // scrubRest is the time between two walks over everything.

@@ -10,10 +10,10 @@ import (
 )
 
 // Header of an object, little endian; the entries follow, as they are or as
-// one zstd frame:
+// one zstd frame or S2 block:
 //
 //	0   magic
-//	4   format version
+//	4   format version: 2 if it is an S2 block, else 1
 //	5   kind
 //	6   compression
 //	7   0
@@ -26,9 +26,11 @@ const (
 	headerSize   = 32
 	objectMagic  = "SR3o"
 	objectFormat = 1
+	blockFormat  = 2
 
 	asIs    = 0
 	zstdRaw = 1
+	s2Raw   = 2
 )
 
 // ErrDamaged is what errors about bytes that are not what was written wrap:
@@ -70,10 +72,14 @@ func (c *Codec) Open(stored []byte) (*Object, error) {
 			return nil, damaged("%v: %d bytes of entries where its header says %d", o, len(body), h.raw)
 		}
 		o.image = stored
-	case zstdRaw:
+	case zstdRaw, s2Raw:
+		expand := c.expand
+		if h.compression == s2Raw {
+			expand = c.expandBlock
+		}
 		o.image = append(make([]byte, 0, headerSize+c.room(body, h.raw)), stored[:headerSize]...)
-		o.image[6] = asIs
-		if o.image, err = c.expand(o.image, body, h.raw); err != nil {
+		o.image[4], o.image[6] = objectFormat, asIs
+		if o.image, err = expand(o.image, body, h.raw); err != nil {
 			return nil, fmt.Errorf("%v: %w", o, err)
 		}
 	default:
@@ -91,8 +97,8 @@ func parseHeader(stored []byte) (*Object, header, error) {
 	if len(stored) < headerSize || string(stored[:4]) != objectMagic {
 		return nil, header{}, damaged("object of %d bytes: it does not start as an object does", len(stored))
 	}
-	if v := stored[4]; v != objectFormat {
-		return nil, header{}, fmt.Errorf("object of format version %d: this program knows version %d; update it", v, objectFormat)
+	if v := stored[4]; v != objectFormat && v != blockFormat {
+		return nil, header{}, fmt.Errorf("object of format version %d: this program knows versions %d and %d; update it", v, objectFormat, blockFormat)
 	}
 	le := binary.LittleEndian
 	o := &Object{
@@ -107,6 +113,9 @@ func parseHeader(stored []byte) (*Object, header, error) {
 	}
 	if err := o.Range.Check(); err != nil {
 		return nil, h, damaged("%v: %v", o, err)
+	}
+	if (stored[4] == blockFormat) != (h.compression == s2Raw) {
+		return nil, h, damaged("%v: format version %d with compression %d", o, stored[4], h.compression)
 	}
 	if stored[7] != 0 || h.raw > maxImage || uint64(o.Entries)*entryHead > h.raw {
 		return nil, h, damaged("%v: %d entries in %d bytes, reserved byte %d", o, o.Entries, h.raw, stored[7])

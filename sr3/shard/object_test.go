@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func TestDamagedObjects(t *testing.T) {
 		}
 	}
 	if _, err := c.Open(edit(base, 4, 9)); err == nil || errors.Is(err, ErrDamaged) ||
-		err.Error() != "object of format version 9: this program knows version 1; update it" {
+		err.Error() != "object of format version 9: this program knows versions 1 and 2; update it" {
 		t.Errorf("unknown version: %v", err)
 	}
 }
@@ -222,6 +223,63 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
+// Deltas are S2 blocks, of a format version that older programs refuse instead of
+// taking it for damage; bases are zstd frames.
+func TestDeltasAreBlocks(t *testing.T) {
+	c := testCodec(t, 1)
+	table := NewTable(Options{Owner: testOwner})
+	for i := range 1000 {
+		put(t, table, fmt.Sprintf("key-%d", i), "some value")
+	}
+	base := checkpoint(t, table, c, 1, false).bytes[0]
+	for i := range 100 {
+		put(t, table, fmt.Sprintf("key-%d", i), "some other value")
+	}
+	delta := checkpoint(t, table, c, 2, false).bytes[0]
+	if base[4] != 1 || base[6] != zstdRaw {
+		t.Errorf("the base is of format version %d with compression %d", base[4], base[6])
+	}
+	if delta[4] != 2 || delta[6] != s2Raw {
+		t.Errorf("the delta is of format version %d with compression %d", delta[4], delta[6])
+	}
+	o := open(t, c, delta)
+	if err := o.Check(); err != nil || o.Kind != Delta || o.Entries != 100 || o.image[4] != 1 || o.image[6] != asIs {
+		t.Errorf("%v with %d entries, format %d, compression %d: %v", o, o.Entries, o.image[4], o.image[6], err)
+	}
+	edit := func(at int, with ...byte) []byte {
+		b := bytes.Clone(delta)
+		copy(b[at:], with)
+		return b
+	}
+	raw := binary.LittleEndian.Uint64(delta[24:])
+	for _, d := range []struct {
+		bytes []byte
+		says  string
+	}{
+		{edit(4, 1), "format version 1 with compression 2"},
+		{edit(6, zstdRaw), "format version 2 with compression 1"},
+		{edit(6, asIs), "format version 2 with compression 0"},
+		{edit(24, byte(raw+1)), "does not expand to"},
+		{edit(headerSize, 255, 255, 255, 255, 255, 255), "does not expand to"},
+		{delta[:len(delta)-9], "S2:"},
+		{delta[:headerSize], "claim to expand"},
+	} {
+		if _, err := c.Open(d.bytes); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), d.says) {
+			t.Errorf("got %v, want %q", err, d.says)
+		}
+	}
+
+	// Nobody would believe a block of zeros; it gets a frame with padding.
+	image := appendEntry(make([]byte, headerSize), Hash([]byte("zeros")), []byte("zeros"), make([]byte, 4<<20), 0)
+	zeros := c.seal(image, &Object{Kind: Delta, Range: Whole(), Version: 3, Entries: 1})
+	if zeros[4] != 1 || zeros[6] != zstdRaw || len(zeros) > 5<<10 {
+		t.Errorf("a delta of zeros is of format version %d with compression %d and has %d bytes", zeros[4], zeros[6], len(zeros))
+	}
+	if o := open(t, c, zeros); o.Entries != 1 {
+		t.Errorf("%d entries", o.Entries)
+	}
+}
+
 func TestCodecOptions(t *testing.T) {
 	for _, level := range []int{-1, 23} {
 		if _, err := NewCodec(level, 0); err == nil {
@@ -249,7 +307,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if b[6] == zstdRaw && cap(o.image) > len(b)*maxRatio+headerSize {
+		if b[6] != asIs && cap(o.image) > len(b)*maxRatio+headerSize {
 			t.Fatalf("%d bytes for an input of %d", cap(o.image), len(b))
 		}
 		bad := o.Check()

@@ -29,9 +29,9 @@ type Store interface {
 	Join(ctx context.Context, component string, task int32) error
 	// Unsaved names those of all that have joined that have not saved version v.
 	Unsaved(ctx context.Context, v checkpoint.Version) ([]string, error)
-	// Keep makes the keeper of a namespace. post runs a function on the goroutine
-	// that calls the keeper's methods.
-	Keep(component string, task int32, post func(func())) (Keeper, error)
+	// Keep makes the keeper of a namespace, with its component's settings as JSON. post
+	// runs a function on the goroutine that calls the keeper's methods.
+	Keep(component string, task int32, settings string, post func(func())) (Keeper, error)
 	// Close ends all that is under way.
 	Close()
 }

@@ -21,7 +21,7 @@ type kept struct {
 
 // keeps serves a task.
 func (c *conn) keeps() error {
-	keeper, err := c.store.Keep(c.owner.component, c.owner.task, c.posts.post)
+	keeper, err := c.store.Keep(c.owner.component, c.owner.task, c.hello.settings, c.posts.post)
 	if err != nil {
 		return c.fail(err)
 	}

@@ -42,9 +42,10 @@ type ring struct {
 	// asked is told that Unsaved was called; nil for nobody.
 	asked chan struct{}
 	// open and kept count stores and keepers.
-	open, kept int
-	settings   []string
-	changed    chan struct{} // closed and made anew
+	open, kept        int
+	settings          []string      // of stores
+	componentSettings []string      // of keepers
+	changed           chan struct{} // closed and made anew
 }
 
 func newRing() *ring {
@@ -138,8 +139,9 @@ func (s store) Unsaved(_ context.Context, v checkpoint.Version) (unsaved []strin
 	return unsaved, nil
 }
 
-func (s store) Keep(component string, task int32, post func(func())) (Keeper, error) {
+func (s store) Keep(component string, task int32, settings string, post func(func())) (Keeper, error) {
 	s.count(0, 1)
+	s.set(func() { s.componentSettings = append(s.componentSettings, settings) })
 	return &keeper{ring: s.ring, owner: fmt.Sprintf("%s/%d", component, task), post: post, state: storm.NewMapState()}, nil
 }
 

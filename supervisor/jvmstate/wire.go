@@ -189,7 +189,7 @@ type hello struct {
 	boot, serial int64
 	// spout tells that it is the checkpoint spout.
 	spout bool
-	// settings are the topology's, as JSON.
+	// settings are the component's, which are the topology's where it has none, as JSON.
 	settings string
 }
 

@@ -60,7 +60,8 @@ public final class SubmitState {
         conf.put(Config.TOPOLOGY_WORKER_CHILDOPTS, "-Xmx128m -XX:TieredStopAtLevel=1");
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("numbers", new Numbers());
-        builder.setBolt("sum", new Sum(), 2).fieldsGrouping("numbers", new Fields("key"));
+        builder.setBolt("sum", new Sum(), 2).fieldsGrouping("numbers", new Fields("key"))
+            .addConfiguration("topology.sr3.recovery", "tree").addConfiguration("topology.sr3.replicas", 2);
         builder.setBolt("window", new Windows().withTumblingWindow(Duration.of(700)).withPersistence(), 1)
             .fieldsGrouping("sum", new Fields("key"));
         StormSubmitter.submitTopology(args[0], conf, builder.createTopology());
