@@ -79,7 +79,9 @@ func (r *ringNode) addr() string {
 }
 
 // run keeps the node registered, and told who else is, until ctx ends. Without
-// the coordination store the ring goes on by itself.
+// the coordination store the ring goes on by itself. That nobody else is registered
+// may also be since all sessions have expired: the node then calls upon those that
+// it remembers before it believes to be alone.
 func (r *ringNode) run(ctx context.Context) error {
 	ticker := time.NewTicker(announceEvery)
 	defer ticker.Stop()

@@ -160,7 +160,7 @@ func (k *keeper) run(stop context.Context) {
 			}
 			k.wanted = a
 			if stopping != nil {
-				k.step(ctx, slot.Assign{Assignment: k.withTimeout(a)})
+				k.step(ctx, slot.Assign{Assignment: k.withTimeout(a), Read: true})
 			}
 		case <-timer.C():
 			k.step(ctx, slot.Tick{})
@@ -180,6 +180,7 @@ func (k *keeper) begin(ctx context.Context) {
 	adopt := slot.Adopt{Record: k.file.Record, Alive: k.handle != nil}
 	if want := k.file.Record.Want; want != nil {
 		k.patient, k.timeout = want.Topology, want.Timeout
+		k.wanted = want // if it is read again, nothing has been lost
 	}
 	if k.file.Heard {
 		adopt.LastHeartbeat = k.clock.Now()

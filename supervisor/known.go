@@ -18,7 +18,8 @@ const knownFormat = 1
 
 // known is what is kept on disk of the topologies that have a slot here, so that
 // a worker which dies while the coordination store is away comes back, even if
-// the supervisor has died too. Secrets are not kept.
+// the supervisor has died too. What starts from it waits for the store's word for a
+// moment (slot.Config.AssignmentWait). Secrets are not kept.
 type known struct {
 	Format     int                                 `json:"format"`
 	Topologies map[cluster.TopologyID]knownRecords `json:"topologies"`
@@ -55,7 +56,7 @@ func (t *topology) known() (knownRecords, bool, error) {
 
 // topology is what r tells.
 func (r knownRecords) topology() (*topology, error) {
-	t := &topology{placed: true, based: true, version: r.Version}
+	t := &topology{placed: true, recalled: true, based: true, version: r.Version}
 	var err, baseErr, logErr error
 	t.assignment, err = wire.DecodeAssignment(r.Assignment)
 	t.base, baseErr = wire.DecodeBase(r.Base)

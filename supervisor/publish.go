@@ -23,6 +23,8 @@ func (s *Supervisor) publish() {
 		c, ok := claims[port]
 		switch {
 		case !s.view.listed:
+		case ok && s.view.topologies[c.assignment.Topology].recalled:
+			// Its slot knows as much, and is not to take it for news.
 		case ok:
 			s.given[port] = c.assignment.Topology
 			tell[port] = wish{&c.assignment, c.loss}

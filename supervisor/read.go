@@ -181,7 +181,7 @@ func (r *reader) assignment(ctx context.Context, id cluster.TopologyID) error {
 	news := false
 	r.update(id, func(t *topology) {
 		news = !t.placed || t.version != got.version
-		t.placed, t.assignment, t.version = true, got.record, got.version
+		t.placed, t.recalled, t.assignment, t.version = true, false, got.record, got.version
 		news = news && t.here(r.s.id)
 	})
 	if !news {

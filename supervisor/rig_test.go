@@ -90,14 +90,18 @@ func inside(t *testing.T, f func(t *testing.T, h *host)) {
 	})
 }
 
-// up starts a supervisor and lets it come to rest.
-func (h *host) up() {
-	h.t.Helper()
-	s, err := New(Config{
+func (h *host) config() Config {
+	return Config{
 		Conf: h.conf, Host: "here", Ports: h.ports, LocalDir: h.dir, LogDir: filepath.Join(h.dir, "logs"), Coord: h.opens,
 		Nimbus: h.boss, Localizer: h.blobs, Launcher: h.procs, Clock: clock.Real{}, Logger: slog.New(slog.DiscardHandler),
 		Version: "test", StopWorkers: h.stop,
-	})
+	}
+}
+
+// up starts a supervisor and lets it come to rest.
+func (h *host) up() {
+	h.t.Helper()
+	s, err := New(h.config())
 	if err != nil {
 		h.t.Fatal(err)
 	}

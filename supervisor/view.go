@@ -15,6 +15,9 @@ type topology struct {
 	placed     bool
 	assignment cluster.AssignmentRecord
 	version    int32
+	// recalled tells that the assignment is what an earlier supervisor knew, and
+	// has not been read since.
+	recalled bool
 	// based tells that the base has been read.
 	based       bool
 	base        cluster.Base

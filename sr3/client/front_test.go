@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type front struct {
 	stalled, deaf atomic.Bool
 	mu            sync.Mutex
 	// spoil, if set, changes the frames of a recovery before they go on, one at a
-	// time; an error cuts the stream.
+	// time; an error cuts the stream, but for io.EOF, errLeftOut and errTwice.
 	spoil    func(head protocol.Frame, body []byte) error
 	spoiling sync.Mutex
 	// slow is for how long calls are held up, in nanoseconds.
@@ -33,6 +34,13 @@ type front struct {
 	// forge, if set, answers calls in the node's place if it has an answer.
 	forge func(method byte) (answer []byte, forged bool, err error)
 }
+
+// What a spoil may say of a frame: that it does not go on, or does so twice. io.EOF
+// ends the stream as if all had been sent.
+var (
+	errLeftOut = errors.New("left out")
+	errTwice   = errors.New("twice")
+)
 
 // front starts a node behind a front.
 func (r *rig) front(name string) *front {
@@ -168,7 +176,18 @@ func (f *front) Stream(ctx context.Context, s *transport.Stream, method byte, he
 			f.spoiling.Lock()
 			err = spoil(head, body)
 			f.spoiling.Unlock()
-			if err != nil {
+			switch {
+			case err == nil:
+			case errors.Is(err, io.EOF):
+				cancel() // nobody is listened to any more
+				return nil
+			case errors.Is(err, errLeftOut):
+				continue
+			case errors.Is(err, errTwice):
+				if err := s.Send(ctx, slices.Clone(m)); err != nil {
+					return err
+				}
+			default:
 				return err
 			}
 		}

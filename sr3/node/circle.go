@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,8 @@ type picture struct {
 	// since is when it became so, on the circle's clock.
 	since time.Duration
 	addrs map[shard.NodeID]string
+	// recalled are those of an earlier life that are still waited for.
+	recalled []ring.Node
 }
 
 // circle is the goroutine that owns the ring's machine.
@@ -39,26 +42,28 @@ type circle struct {
 	now     atomic.Pointer[picture]
 	dropped atomic.Int64
 	joined  func(shard.NodeID) // is told of nodes that are new, or anew, on the ring
-	// turned is told when the picture changed.
-	turned chan struct{}
+	// turned and news are told when the picture changed: upkeep, and the memory.
+	turned, news chan struct{}
 
 	// The goroutine's own.
 	lookups map[uint64]chan<- ring.Event
 	token   uint64
 }
 
-func newCircle(cfg *Config, self ring.Node, send func(string, []byte) bool) (*circle, error) {
+func newCircle(cfg *Config, self ring.Node, recalled []ring.Node, send func(string, []byte) bool) (*circle, error) {
 	seed := cfg.Now()
 	m, err := ring.New(cfg.Ring, self, uint64(max(seed.UnixMilli(), 1)), rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if err != nil {
 		return nil, err
 	}
+	m.Recall(recalled)
 	c := &circle{
 		machine: m, log: cfg.Log, send: send, begun: time.Now(),
 		inbox:  make(chan *ring.Message, inboxSize),
 		calls:  make(chan func(*ring.Machine, time.Duration) ring.Out),
 		done:   make(chan struct{}),
 		turned: make(chan struct{}, 1),
+		news:   make(chan struct{}, 1),
 
 		lookups: make(map[uint64]chan<- ring.Event),
 	}
@@ -111,18 +116,23 @@ func (c *circle) perform(out ring.Out) {
 // publish shows the picture if it changed.
 func (c *circle) publish() {
 	view, complete, joined, finds := c.machine.View(), c.machine.Complete(), c.machine.Joined(), c.machine.Finds()
+	recalled := c.machine.Recalled()
 	old := c.now.Load()
-	if old != nil && old.view == view && old.complete == complete && old.joined == joined && old.finds == finds {
+	if old != nil && old.view == view && old.complete == complete && old.joined == joined && old.finds == finds && slices.Equal(old.recalled, recalled) {
 		return
 	}
-	p := &picture{view: view, complete: complete, joined: joined, finds: finds, since: c.clock(), addrs: make(map[shard.NodeID]string)}
+	p := &picture{
+		view: view, complete: complete, joined: joined, finds: finds, since: c.clock(), addrs: make(map[shard.NodeID]string), recalled: recalled,
+	}
 	for _, n := range view.Nodes() {
 		p.addrs[shard.NodeID(n.ID)] = n.Addr
 	}
 	c.now.Store(p)
-	select {
-	case c.turned <- struct{}{}:
-	default:
+	for _, to := range []chan struct{}{c.turned, c.news} {
+		select {
+		case to <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 //
 //   - circle.go: the goroutine that owns the ring's machine. What it believes is
 //     published as a picture that everybody else reads;
+//   - memory.go: whom it knows there, on disk for its next life;
 //   - put.go, object.go: objects come in, and go to nodes that repair;
 //   - fetch.go, own.go, relay.go, join.go, outlet.go: one stream of a recovery.
 //     A leaf reads and sends; a relay also passes on what nodes behind it send,

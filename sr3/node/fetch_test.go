@@ -56,7 +56,7 @@ func TestRecoverInEveryMode(t *testing.T) {
 // what is not there.
 func TestLeafOrders(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "a", "b", "c")
+	r := newBrokenRig(t, "a", "b", "c")
 	k := r.task("c")
 	k.write(rand.New(rand.NewPCG(1, 2)), 6000, 6000)
 	m := k.save(1)

@@ -82,6 +82,8 @@ func (n *Node) open() error {
 	fail := func(err error) error {
 		return errors.Join(fmt.Errorf("start ring node %s: %w", n.id, err), n.Close())
 	}
+	// Before the store, which moves its folder away if it is damaged.
+	memory := openMemory(n.cfg.Dir, n.log)
 	var err error
 	if n.codec, err = shard.NewCodec(n.cfg.Level, 0); err != nil {
 		return fail(err)
@@ -107,12 +109,13 @@ func (n *Node) open() error {
 	if n.me, err = n.self(); err != nil {
 		return fail(err)
 	}
-	if n.circle, err = newCircle(&n.cfg, n.me, n.end.Send); err != nil {
+	if n.circle, err = newCircle(&n.cfg, n.me, memory.kept, n.end.Send); err != nil {
 		return fail(err)
 	}
 	n.circle.joined = n.upkeep.joined
 	close(served.ready)
 	n.loops.Go(func() { n.circle.run(life) })
+	n.loops.Go(func() { memory.run(life, n.circle, n.cfg.ID) })
 	n.loops.Go(func() { n.commits.run(life) })
 	n.loops.Go(func() { n.upkeep.run(life) })
 	n.loops.Go(func() { n.scrub(life) })
@@ -157,7 +160,8 @@ func (n *Node) Self() ring.Node { return n.me }
 
 // SetSeeds tells which nodes should be on the ring, as the coordination store has
 // them, and joins it; the node itself may be among them. They are called upon until
-// they answer. Without others the node is a ring of one. Once it has left the ring,
+// they answer. Without others the node is a ring of one, but if it knew some before it
+// was restarted, they have to be silent for a while first. Once it has left the ring,
 // seeds do not bring it back.
 func (n *Node) SetSeeds(seeds []ring.Node) {
 	// A node that is closing needs no seeds.

@@ -72,6 +72,17 @@ func newSmallRig(t *testing.T, names ...string) *rig {
 	return r
 }
 
+// newBrokenRig is one where what is taken away is not brought back.
+func newBrokenRig(t *testing.T, names ...string) *rig {
+	t.Helper()
+	r := newRig(t)
+	for _, name := range names {
+		r.start(name, func(c *Config) { c.RepairDelay = time.Hour })
+	}
+	r.settle()
+	return r
+}
+
 // A node at the end of a line dies: the receiver hears its name, and gets all that
 // the others have.
 func TestRelayLosesChild(t *testing.T) {
@@ -176,7 +187,7 @@ func TestSkip(t *testing.T) {
 // Relays pass on that a node lacks a part, and who it is.
 func TestRelayPassesLacks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "a", "b", "c")
+	r := newBrokenRig(t, "a", "b", "c")
 	m := r.big().last
 	if err := r.nodes["a"].store.Delete(t.Context(), m.Shards[3][0]); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,29 @@ func starOf(pieces ...Piece) Input {
 	return in
 }
 
+// TestEarlyEnd: a stream that ends before all was sent is replaced at once, one that
+// ends after that is not missed.
+func TestEarlyEnd(t *testing.T) {
+	for _, came := range []int64{0, mega / 2, mega} {
+		d := newDesk(t, starOf(Whole(0, mega, mega, 1, "n00", "n01")))
+		first := only[Open](d.say(Tick{}))[0]
+		content := Content{Sum: 5, Size: mega}
+		if came > 0 {
+			d.say(chunkOf(first.Stream, 0, content, 0, came))
+		}
+		again := only[Open](d.say(Ended{first.Stream}))
+		if came == mega {
+			if len(again) != 0 {
+				t.Errorf("after all came it opens %+v", again)
+			}
+			continue
+		}
+		if len(again) != 1 || again[0].Flow.Node == first.Flow.Node || again[0].Orders[0].Offset != came {
+			t.Errorf("after %d bytes it opens %+v", came, again)
+		}
+	}
+}
+
 // TestGoesOnWhereItStopped: a second holder with the same bytes continues, one
 // with other bytes starts again, and what was there is discarded.
 func TestGoesOnWhereItStopped(t *testing.T) {

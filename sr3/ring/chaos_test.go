@@ -72,11 +72,30 @@ func (k kind) chaos(t *testing.T, seed uint64) *world {
 	}
 	for _, a := range w.actors {
 		if !a.up && w.rng.IntN(2) == 0 {
-			w.start(a)
+			w.comeBack(a)
+		}
+	}
+	for _, a := range w.living() {
+		if a.m.phase != gone {
 			w.join(a, w.actors...)
 		}
 	}
 	return w
+}
+
+// comeBack restarts a node; what it knew is gone or not, and so is the registry,
+// until all is calm.
+func (w *world) comeBack(a *actor) {
+	known := a.m.Living()
+	w.start(a)
+	if w.rng.IntN(2) == 0 {
+		a.m.Recall(known)
+	}
+	if w.rng.IntN(2) == 0 {
+		w.join(a, w.actors...)
+		return
+	}
+	w.join(a)
 }
 
 // mischief does one thing to one node, or to the network.
@@ -85,8 +104,7 @@ func (k kind) mischief(w *world) {
 	what := w.rng.IntN(12)
 	if !a.up {
 		if what < 8 {
-			w.start(a)
-			w.join(a, w.actors...)
+			w.comeBack(a)
 		}
 		return
 	}

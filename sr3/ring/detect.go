@@ -27,9 +27,7 @@ const maxRelays = 256
 // pingNeighbours checks the first successors and predecessors, those that are
 // suspected, and one more node, so that everybody's turn comes.
 func (m *Machine) pingNeighbours() {
-	if m.phase == joining {
-		m.knock()
-	}
+	m.knock()
 	r := m.current()
 	for _, p := range r.near() {
 		m.startProbe(p)

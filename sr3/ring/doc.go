@@ -41,6 +41,13 @@
 // this key. Since not all hear of a death there, nobody gets a place in the table
 // by hearsay: it is pinged, and its answer brings it in.
 //
+// # Who has just begun
+//
+// A node joins through its seeds, and without any it is a ring of one. Where these
+// come from may be wiped out or not know of the others yet; so a node also recalls
+// whom it knew before it was restarted (recall.go), and takes itself for alone only
+// if they do not answer for a while.
+//
 // # Death
 //
 // A node is pinged by its neighbours; the time-out follows the measured round

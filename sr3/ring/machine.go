@@ -22,6 +22,7 @@ type Machine struct {
 	out   Out
 
 	seeds  []Node
+	recall recall
 	synced bool // somebody's table of the whole ring was received
 	// partial: the last who sent a table does not know the whole ring.
 	partial bool
@@ -93,9 +94,9 @@ func New(cfg Config, self Node, incarnation uint64, rng *rand.Rand) (*Machine, e
 }
 
 // Join makes the node a member, through any of seeds that answers; without
-// seeds but itself it is a ring of one. It is asked for until somebody answers,
-// and the seeds are called upon later too, so that rings which do not know of
-// each other become one.
+// seeds but itself it is a ring of one, unless it recalls others. It is asked for
+// until somebody answers, and the seeds are called upon later too, so that rings
+// which do not know of each other become one.
 func (m *Machine) Join(seeds []Node, now time.Duration) Out {
 	if m.phase == gone {
 		m.inc++
@@ -106,6 +107,7 @@ func (m *Machine) Join(seeds []Node, now time.Duration) Out {
 			m.due[c] = now + time.Duration(m.rng.Int64N(int64(m.every(c))))
 		}
 		m.phase = joining
+		m.recall.until = now + recallFor*m.cfg.PingEvery
 	}
 	m.SetSeeds(seeds)
 	m.knock()
@@ -121,9 +123,8 @@ func (m *Machine) SetSeeds(seeds []Node) {
 			m.seeds = append(m.seeds, s)
 		}
 	}
-	if m.phase == joining && len(m.seeds) == 0 {
-		m.phase = member
-	}
+	m.relocate()
+	m.alone()
 }
 
 // Leave says goodbye: neighbours and some others are told, which tell all. The
@@ -162,6 +163,9 @@ func (m *Machine) Next() time.Duration {
 			next = min(next, due)
 		}
 	}
+	if len(m.recall.nodes) > 0 {
+		next = min(next, m.recall.until)
+	}
 	for _, p := range m.probing {
 		next = min(next, p.probe.deadline)
 	}
@@ -177,6 +181,7 @@ func (m *Machine) Tick(now time.Duration) Out {
 	if m.phase == idle || m.phase == gone {
 		return Out{}
 	}
+	m.checkRecalled()
 	m.checkProbes()
 	m.checkLookups()
 	for c := range chores {
@@ -237,6 +242,7 @@ func (m *Machine) Receive(msg *Message, now time.Duration) Out {
 		m.learn(&msg.Updates[i], false)
 	}
 	m.handle(msg)
+	m.waiveMet()
 	return m.take()
 }
 
@@ -280,6 +286,7 @@ func (m *Machine) advance(now time.Duration) {
 	if gap < m.cfg.Pause {
 		return
 	}
+	m.recall.until += gap
 	for _, p := range m.probing {
 		p.probe.deadline += gap
 		p.suspectUntil += gap
@@ -328,7 +335,8 @@ func (m *Machine) take() Out {
 // Self is this node and what it says of itself.
 func (m *Machine) Self() Member { return m.me() }
 
-// Joined reports whether some seed has answered, or there was none.
+// Joined reports whether some seed has answered, or there was none and nobody that
+// the node recalls.
 func (m *Machine) Joined() bool { return m.phase == member }
 
 // View is the ring as this node sees it, itself included: all of it if Complete.
@@ -342,9 +350,10 @@ func (m *Machine) Living() []Node { return m.View().Nodes() }
 
 // Complete reports whether View is the whole ring, as far as this node has
 // heard. A node that has just joined may have done so through another that knew
-// as little, so all seeds have to be met, for which there is some time.
+// as little, so all seeds have to be met, for which there is some time, and those
+// that it recalls, see there.
 func (m *Machine) Complete() bool {
-	return m.phase == member && !m.large && !m.partial && (m.synced || len(m.seeds) == 0) && (m.now >= m.settled || m.metAll())
+	return m.phase == member && !m.large && !m.partial && len(m.recall.nodes) == 0 && (m.synced || len(m.seeds) == 0) && (m.now >= m.settled || m.metAll())
 }
 
 // Finds reports whether lookups that begin here are right.

@@ -56,6 +56,9 @@ func (m *Machine) learn(rec *Member, direct bool) {
 	p := m.peers[rec.ID]
 	if p == nil {
 		p = m.meet(rec, direct)
+		if !rec.Status.Living() {
+			m.waiveDead(rec.ID)
+		}
 	}
 	if p == nil {
 		return
@@ -399,15 +402,23 @@ func (m *Machine) onSyncAnswer(msg *Message) {
 	}
 }
 
-// knock asks some seeds to be let in.
+// knock asks some seeds to be let in, and some of those that are recalled for as
+// long as they are waited for.
 func (m *Machine) knock() {
-	if m.phase != joining {
-		return
+	if m.phase == joining {
+		m.knockAt(m.seeds, func(Node) bool { return true })
 	}
-	const atOnce = 3
-	for i, at := range m.rng.Perm(len(m.seeds)) {
-		if i < atOnce {
-			m.send(&m.seeds[at], Message{Kind: SyncAsk, Digest: m.digest()})
+	if len(m.recall.nodes) > 0 {
+		m.knockAt(m.recall.nodes, func(n Node) bool { return m.phase != joining || !slices.Contains(m.seeds, n) })
+	}
+}
+
+func (m *Machine) knockAt(nodes []Node, wanted func(Node) bool) {
+	left := 3
+	for _, at := range m.rng.Perm(len(nodes)) {
+		if left > 0 && wanted(nodes[at]) {
+			left--
+			m.send(&nodes[at], Message{Kind: SyncAsk, Digest: m.digest()})
 		}
 	}
 }

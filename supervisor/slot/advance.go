@@ -14,9 +14,17 @@ func (s *Slot) advance() {
 		s.watch()
 	}
 	s.prepare()
-	if s.worker == nil && s.next != nil && s.next.ready && !s.now.Before(s.trouble.notBefore) {
+	if s.worker == nil && s.next != nil && s.next.ready && !s.now.Before(s.notBefore()) {
 		s.launch()
 	}
+}
+
+// notBefore is when the next worker may be launched.
+func (s *Slot) notBefore() time.Time {
+	if s.doubtful.After(s.trouble.notBefore) {
+		return s.doubtful
+	}
+	return s.trouble.notBefore
 }
 
 // watch decides whether the worker has to go, and drives its killing.
@@ -212,7 +220,7 @@ func (s *Slot) Deadline() time.Time {
 		case !n.retry.IsZero():
 			at(n.retry)
 		case n.ready && s.worker == nil:
-			at(s.trouble.notBefore)
+			at(s.notBefore())
 		}
 	}
 	return first

@@ -16,6 +16,12 @@ type Config struct {
 	// MaxHeartbeatTimeout caps what topologies ask for instead:
 	// worker.max.timeout.secs.
 	MaxHeartbeatTimeout time.Duration
+	// AssignmentWait is how long a slot that was taken over from an earlier
+	// supervisor launches nothing, unless it is heard before what is assigned
+	// now. If the coordination store is away, what was known has to do then. The
+	// default is longer than a store takes that answers at all, and far shorter
+	// than nimbus waits before it places a lost worker anew.
+	AssignmentWait time.Duration
 	// SoftKill is the time that a worker has to end by itself:
 	// supervisor.worker.shutdown.sleep.secs.
 	SoftKill time.Duration
@@ -38,6 +44,7 @@ func DefaultConfig() Config {
 		StartTimeout:        120 * time.Second,
 		HeartbeatTimeout:    30 * time.Second,
 		MaxHeartbeatTimeout: 600 * time.Second,
+		AssignmentWait:      5 * time.Second,
 		SoftKill:            3 * time.Second,
 		HardKillAgain:       10 * time.Second,
 		Stable:              60 * time.Second,
@@ -63,6 +70,8 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
+	case c.AssignmentWait < 0:
+		return fmt.Errorf("slot: AssignmentWait is %v; give 0 or more", c.AssignmentWait)
 	case c.SoftKill < 0:
 		return fmt.Errorf("slot: SoftKill is %v; give 0 or more", c.SoftKill)
 	case c.Stable < 0:

@@ -16,7 +16,12 @@ type Event interface{ event() }
 type Tick struct{}
 
 // Assign says what should run; nil for nothing. It may be said again and again.
-type Assign struct{ Assignment *Assignment }
+type Assign struct {
+	Assignment *Assignment
+	// Read: the assignments were read since the supervisor began, and say so.
+	// Otherwise the caller repeats what the slot wants, since it knows more of it.
+	Read bool
+}
 
 // BlobsReady answers [Localise].
 type BlobsReady struct{ Request Serial }
@@ -59,7 +64,9 @@ type Heartbeat struct {
 
 // Adopt is the first event after a supervisor's restart, if there is a record.
 // Before it, the caller takes hold of the blobs of the record's worker again,
-// under their number; other holds are void.
+// under their number; other holds are void. What the record wants may have been
+// moved meanwhile: until an [Assign] was read, or for [Config.AssignmentWait],
+// nothing is launched. A worker that lives is taken over at once.
 type Adopt struct {
 	Record Record
 	// Alive: a process of the record's launch is there. To find it is more

@@ -22,7 +22,7 @@ func start() time.Time { return time.Unix(1_700_000_000, 0) }
 // below. A line is "<time> <event> <arguments>", the time counted from the
 // start of the history:
 //
-//	0s assign words [1,2] [3,3] timeout=60s   or "assign none"
+//	0s assign words [1,2] [3,3] timeout=60s   or "assign none"; "repeat" if it was not read
 //	1s ready #1, failed #1 <why>, changed words
 //	1s started 2 pid=100, launch-failed 2 <why>, exited 2 code=1, beat 2 [1s]
 //	9s tick
@@ -145,8 +145,10 @@ func (h *history) parse(name string, args []string) (Event, error) {
 	switch name {
 	case "tick":
 		return Tick{}, nil
-	case "assign":
-		return parseAssign(args)
+	case "assign", "repeat":
+		ev, err := parseAssign(args)
+		ev.Read = name == "assign"
+		return ev, err
 	case "ready":
 		return BlobsReady{serial()}, nil
 	case "failed":
@@ -175,30 +177,30 @@ func (h *history) parse(name string, args []string) (Event, error) {
 	return nil, fmt.Errorf("no event %q", name)
 }
 
-func parseAssign(args []string) (Event, error) {
+func parseAssign(args []string) (Assign, error) {
 	if len(args) == 1 && args[0] == "none" {
 		return Assign{}, nil
 	}
 	if len(args) == 0 {
-		return nil, fmt.Errorf("assign what?")
+		return Assign{}, fmt.Errorf("assign what?")
 	}
 	a := Assignment{Topology: cluster.TopologyID(args[0])}
 	for _, s := range args[1:] {
 		if d, ok := strings.CutPrefix(s, "timeout="); ok {
 			timeout, err := time.ParseDuration(d)
 			if err != nil {
-				return nil, err
+				return Assign{}, err
 			}
 			a.Timeout = timeout
 			continue
 		}
 		var e cluster.Executor
 		if _, err := fmt.Sscanf(s, "[%d,%d]", &e.First, &e.Last); err != nil {
-			return nil, fmt.Errorf("executor %q: %w", s, err)
+			return Assign{}, fmt.Errorf("executor %q: %w", s, err)
 		}
 		a.Executors = append(a.Executors, e)
 	}
-	return Assign{&a}, nil
+	return Assign{Assignment: &a}, nil
 }
 
 func describe(e Effect) string {

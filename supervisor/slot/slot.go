@@ -6,7 +6,8 @@
 // The caller, who owns the Slot, performs effects in their order, answers each
 // with the event that its comment names, and steps [Tick] when [Slot.Deadline]
 // has come. It may die at any point: the next one steps [Adopt] with the last
-// record and takes over the worker that was left running.
+// record and takes over the worker that was left running. What that record wants
+// may be out of date: see [Config.AssignmentWait].
 package slot
 
 import (
@@ -133,6 +134,9 @@ type Slot struct {
 	worker  *process
 	next    *prep // blobs for the next launch
 	trouble trouble
+	// doubtful is until when nothing is launched, since what is wanted is only
+	// what an earlier supervisor knew.
+	doubtful time.Time
 }
 
 // process is a worker that may be alive.
@@ -221,6 +225,9 @@ func (s *Slot) take(ev Event) {
 	switch ev := ev.(type) {
 	case Tick:
 	case Assign:
+		if ev.Read {
+			s.doubtful = time.Time{}
+		}
 		s.assign(ev.Assignment)
 	case BlobsReady:
 		s.blobsReady(ev)
@@ -295,6 +302,7 @@ func (s *Slot) heartbeat(ev Heartbeat) {
 func (s *Slot) adopt(ev Adopt) {
 	assert.That(!s.started, "a slot adopts before anything else")
 	s.last, s.want, s.trouble.deaths = ev.Record.Last, ev.Record.Want, ev.Record.Failures
+	s.doubtful = s.now.Add(s.cfg.AssignmentWait)
 	w := ev.Record.Worker
 	if w == nil {
 		return

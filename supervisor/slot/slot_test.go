@@ -71,6 +71,7 @@ func TestConfigRules(t *testing.T) {
 		{func(c *Config) { c.MaxHeartbeatTimeout = 0 }, "slot: MaxHeartbeatTimeout is 0s; give more than 0"},
 		{func(c *Config) { c.HardKillAgain = 0 }, "slot: HardKillAgain is 0s; give more than 0"},
 		{func(c *Config) { c.BackoffFirst = 0 }, "slot: BackoffFirst is 0s; give more than 0"},
+		{func(c *Config) { c.AssignmentWait = -1 }, "slot: AssignmentWait is -1ns; give 0 or more"},
 		{func(c *Config) { c.SoftKill = -1 }, "slot: SoftKill is -1ns; give 0 or more"},
 		{func(c *Config) { c.Stable = -1 }, "slot: Stable is -1ns; give 0 or more"},
 		{func(c *Config) { c.BackoffMax = 1 }, "slot: BackoffMax is 1ns; give at least BackoffFirst, 1s"},
@@ -101,7 +102,7 @@ func TestStateNames(t *testing.T) {
 func running(tb testing.TB) *Slot {
 	tb.Helper()
 	s := New(DefaultConfig())
-	s.Step(start(), Assign{new(words(ex(1, 2), ex(3, 3)))})
+	s.Step(start(), Assign{Assignment: new(words(ex(1, 2), ex(3, 3)))})
 	s.Step(start(), BlobsReady{1})
 	s.Step(start(), Heartbeat{2, start()})
 	if s.State() != Running {
@@ -113,7 +114,7 @@ func running(tb testing.TB) *Slot {
 func TestAssignmentIsCopied(t *testing.T) {
 	s := New(DefaultConfig())
 	a := words(ex(3, 3), ex(1, 2))
-	s.Step(start(), Assign{&a})
+	s.Step(start(), Assign{Assignment: &a})
 	a.Topology, a.Executors[0] = "other", ex(9, 9)
 	if want := words(ex(1, 2), ex(3, 3)); !s.Record().Want.Same(want) {
 		t.Errorf("it wants %v, want %v", s.Record().Want, want)
@@ -137,7 +138,7 @@ func TestDeadlines(t *testing.T) {
 		want int // seconds; -1 for none
 	}{
 		{0, Tick{}, -1},
-		{0, Assign{new(words(ex(1, 1)))}, -1}, // the answer is waited for
+		{0, Assign{Assignment: new(words(ex(1, 1)))}, -1}, // the answer is waited for
 		{1, BlobsFailed{1, "no"}, 2},
 		{2, Tick{}, -1},
 		{3, BlobsReady{2}, 123},

@@ -9,7 +9,9 @@ type State uint8
 const (
 	// Empty: nothing is wanted and nothing runs.
 	Empty State = iota
-	// WaitingForBlobLocalization: blobs are fetched, no process is left.
+	// WaitingForBlobLocalization: blobs are fetched, no process is left. After a
+	// restart also: they are there, and whether the worker is still assigned is
+	// not known yet.
 	WaitingForBlobLocalization
 	// WaitingForWorkerStart: a worker was launched and not yet heard of.
 	WaitingForWorkerStart
@@ -56,7 +58,7 @@ func (s *Slot) State() State {
 	switch {
 	case w == nil && s.want == nil:
 		return Empty
-	case w == nil && s.next != nil && s.next.ready:
+	case w == nil && s.next != nil && s.next.ready && s.next.update:
 		return KillAndRelaunch
 	case w == nil && s.next != nil && s.next.update:
 		return WaitingForBlobUpdate
@@ -83,7 +85,9 @@ func (s *Slot) Why() string {
 	case Empty, Running:
 		return ""
 	case WaitingForBlobLocalization, WaitingForBlobUpdate:
-		why = "its blobs are being fetched"
+		if why = "its blobs are being fetched"; s.next != nil && s.next.ready {
+			why = "its blobs are there"
+		}
 	case WaitingForWorkerStart:
 		why = "it was launched and not yet heard of"
 	case Kill:
@@ -95,6 +99,9 @@ func (s *Slot) Why() string {
 		why = "it is being killed, since its blobs have changed"
 	case KillAndRelaunch:
 		why = "it is being launched again"
+	}
+	if s.worker == nil && s.now.Before(s.doubtful) {
+		why += ", and it is not known yet whether it is still assigned"
 	}
 	if s.trouble.why != "" {
 		why += "; before that " + s.trouble.why

@@ -36,6 +36,8 @@ type world struct {
 	now    time.Time
 	calm   bool // nothing goes wrong any more
 	wanted *Assignment
+	begun  time.Time // the supervisor, if it is not the first
+	read   bool      // it was told what is wanted now
 
 	// On disk, and in the blob store.
 	record  Record
@@ -54,7 +56,7 @@ type world struct {
 
 func newWorld(d dice) *world {
 	return &world{
-		dice: d, slot: New(DefaultConfig()), now: start(),
+		dice: d, slot: New(DefaultConfig()), now: start(), read: true,
 		held: map[Serial]cluster.TopologyID{}, launched: map[Serial]bool{},
 		newest: map[cluster.TopologyID]int{}, fetched: map[Serial]int{},
 	}
@@ -133,6 +135,8 @@ func (w *world) perform(e Effect) error {
 
 func (w *world) launch(worker Worker) error {
 	switch {
+	case !w.read && w.now.Before(w.begun.Add(DefaultConfig().AssignmentWait)):
+		return fmt.Errorf("launch %d, and nobody has read whether it is still assigned", worker.Launch)
 	case len(w.procs) > 0:
 		return fmt.Errorf("launch %d while %d runs", worker.Launch, w.procs[0].launch)
 	case w.launched[worker.Launch]:
@@ -168,6 +172,7 @@ func (w *world) restart() error {
 	clear(w.held)
 	w.fetching, w.exits, w.failed = nil, nil, nil
 	w.now = w.now.Add(time.Duration(w.dice.IntN(50)) * time.Second)
+	w.begun, w.read = w.now, false
 	ev := Adopt{Record: w.record}
 	if r := w.record.Worker; r != nil {
 		w.held[r.Blobs] = r.Assignment.Topology
@@ -186,7 +191,16 @@ func (w *world) restart() error {
 			return err
 		}
 	}
-	return w.step(Assign{w.wanted})
+	if w.chance(2) {
+		return nil // the store is away
+	}
+	return w.tellWish()
+}
+
+// tellWish says what is wanted now, as read.
+func (w *world) tellWish() error {
+	w.read = true
+	return w.step(Assign{w.wanted, true})
 }
 
 // check is what holds after every step.
@@ -232,7 +246,7 @@ func (w *world) act() error {
 	switch w.dice.IntN(14) {
 	case 0:
 		w.wanted = w.anyAssignment()
-		return w.step(Assign{w.wanted})
+		return w.tellWish()
 	case 1:
 		topology := []cluster.TopologyID{"a", "b"}[w.dice.IntN(2)]
 		w.newest[topology]++
@@ -257,11 +271,11 @@ func (w *world) act() error {
 	}
 }
 
-// stale is news of what is over; 0 is never used.
+// stale is news of what is over, or no news; 0 is never used.
 func (w *world) stale() Event {
 	return []Event{
-		BlobsReady{}, BlobsFailed{}, Started{PID: 1}, LaunchFailed{}, Exited{}, Heartbeat{At: w.now}, Tick{},
-	}[w.dice.IntN(7)]
+		BlobsReady{}, BlobsFailed{}, Started{PID: 1}, LaunchFailed{}, Exited{}, Heartbeat{At: w.now}, Tick{}, Assign{Assignment: w.slot.Record().Want},
+	}[w.dice.IntN(8)]
 }
 
 func (w *world) anyAssignment() *Assignment {
@@ -352,6 +366,9 @@ func (w *world) tellLife() error {
 // there in the end.
 func (w *world) settle() error {
 	w.calm = true
+	if err := w.tellWish(); err != nil {
+		return err
+	}
 	var wrong error
 	for rest := range 400 {
 		w.now = w.now.Add(2 * time.Second)
