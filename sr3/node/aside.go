@@ -23,9 +23,12 @@ func aside(f func()) (kept time.Duration) {
 const (
 	// restsFor is how much longer than it was kept from the processors such work
 	// rests, so that it leaves them to those that want them.
-	restsFor = 8
+	restsFor = 4
 	// longestRest bounds it.
-	longestRest = time.Second
+	longestRest = 250 * time.Millisecond
+	// busyAt is how many wait for such work when there is no more rest: owners that
+	// wait too long write all of a shard anew, which is dearer.
+	busyAt = 4
 )
 
 // rest is how long to leave the processors alone after that.

@@ -76,13 +76,15 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	}
 	release := n.store.Hold(chain...)
 	defer release()
+	n.menders.Add(1)
+	defer n.menders.Add(-1)
 	// One at a time, and before memory is asked for, since recoveries need that.
 	if err := n.mending.Acquire(ctx, 1); err != nil {
 		return shard.Ref{}, err
 	}
 	defer n.mending.Release(1)
 	// Where processors are never idle chains grow until they are overdue.
-	if overdue := len(chain) > 2*shard.MaxChain; !overdue {
+	if overdue := len(chain) > 2*shard.MaxChain; !overdue && n.menders.Load() < busyAt {
 		if err := n.rested(ctx); err != nil {
 			return shard.Ref{}, err
 		}

@@ -43,6 +43,7 @@ type Node struct {
 	reading, writing *semaphore.Weighted // bytes
 	folding          *semaphore.Weighted // folds at once, of recoveries
 	mending          *semaphore.Weighted // folds at once, of long chains
+	menders          atomic.Int64        // who folds or waits for mending
 	mendAfter        time.Time           // who holds mending has this: folding rests until then
 	folds            foldRate
 	recoveries       atomic.Int64

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -86,6 +87,8 @@ type merger struct {
 	entries int
 }
 
+// run goes from one hash of a delta to the next. Most entries are of the base alone
+// and lie between two of them: those are copied as they lie there.
 func (m *merger) run() error {
 	for i := range m.cursors {
 		if err := m.advance(i); err != nil {
@@ -93,23 +96,60 @@ func (m *merger) run() error {
 		}
 	}
 	for {
+		hash, more := m.nextOfDeltas()
+		if err := m.passBase(hash, more); err != nil || !more {
+			return err
+		}
+		if err := m.merge(hash); err != nil {
+			return err
+		}
+	}
+}
+
+// nextOfDeltas is the least hash of a delta; false if there are no more.
+func (m *merger) nextOfDeltas() (hash uint64, more bool) {
+	for i := 1; i < len(m.cursors); i++ {
+		if c := &m.cursors[i]; c.ok && (!more || c.hash < hash) {
+			hash, more = c.hash, true
+		}
+	}
+	return hash, more
+}
+
+// passBase takes over the base's entries below hash, or, without a limit, all.
+func (m *merger) passBase(hash uint64, limit bool) error {
+	c := &m.cursors[0]
+	from := c.off
+	for c.ok && (!limit || c.hash < hash) {
+		m.entries++
+		if err := m.advance(0); err != nil {
+			return err
+		}
+	}
+	m.image = append(m.image, c.image[from:c.off]...)
+	return nil
+}
+
+// merge takes over, of each key with the hash, what the newest object says.
+func (m *merger) merge(hash uint64) error {
+	for {
 		// Of equal keys the last one found is the newest.
 		first := -1
 		for i := range m.cursors {
-			if m.cursors[i].ok && (first < 0 || compare(m.cursors[i].entry, m.cursors[first].entry) <= 0) {
+			if c := &m.cursors[i]; c.ok && c.hash == hash && (first < 0 || bytes.Compare(c.key, m.cursors[first].key) <= 0) {
 				first = i
 			}
 		}
 		if first < 0 {
 			return nil
 		}
-		e := m.cursors[first].entry
-		if !e.deleted() {
+		key := m.cursors[first].key
+		if !m.cursors[first].deleted() {
 			m.image = append(m.image, m.cursors[first].raw()...)
 			m.entries++
 		}
 		for i := first; i >= 0; i-- {
-			if m.cursors[i].ok && compare(m.cursors[i].entry, e) == 0 {
+			if c := &m.cursors[i]; c.ok && c.hash == hash && bytes.Equal(c.key, key) {
 				if err := m.advance(i); err != nil {
 					return err
 				}
