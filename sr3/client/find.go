@@ -84,16 +84,7 @@ func (l *loading) lookFor(patience time.Duration) (*shard.Manifest, error) {
 			}
 		})
 	}
-	asked := make(map[string]bool)
-	for _, n := range likely {
-		asked[n.ID] = true
-	}
-	var rest []ring.Node
-	for _, n := range p.view.Nodes() {
-		if !asked[n.ID] {
-			rest = append(rest, n)
-		}
-	}
+	rest := p.others(likely)
 	t.wg.Go(func() { ask(likely) })
 	open, later := len(likely), time.After(hedge)
 	err = fmt.Errorf("no node is on the ring")

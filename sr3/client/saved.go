@@ -46,17 +46,7 @@ func (c *Client) saved(ctx context.Context, p *picture, o shard.Owner, v shard.V
 	if need -= c.count(ctx, likely, o, v); need <= 0 {
 		return true
 	}
-	asked := make(map[string]bool, len(likely))
-	for _, n := range likely {
-		asked[n.ID] = true
-	}
-	var rest []ring.Node
-	for _, n := range p.view.Nodes() {
-		if !asked[n.ID] {
-			rest = append(rest, n)
-		}
-	}
-	return c.count(ctx, rest, o, v) >= need
+	return c.count(ctx, p.others(likely), o, v) >= need
 }
 
 // count is how many of the nodes have the manifest.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,13 @@ func (p *picture) without(gone func(shard.NodeID) bool) *picture {
 	}
 	n.view = ring.NewView(nodes)
 	return n
+}
+
+// others are the nodes that are not among those.
+func (p *picture) others(those []ring.Node) []ring.Node {
+	return slices.DeleteFunc(p.view.Nodes(), func(n ring.Node) bool {
+		return slices.ContainsFunc(those, func(t ring.Node) bool { return t.ID == n.ID })
+	})
 }
 
 // hosts is on how many different hosts the nodes are.

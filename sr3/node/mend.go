@@ -85,7 +85,7 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	defer n.mending.Release(1)
 	// Where processors are never idle chains grow until they are overdue.
 	if overdue := len(chain) > 2*shard.MaxChain; !overdue && n.menders.Load() < busyAt {
-		if err := n.rested(ctx); err != nil {
+		if err := sleep(ctx, time.Until(n.mendAfter)); err != nil {
 			return shard.Ref{}, err
 		}
 	}
@@ -126,22 +126,6 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 		return shard.Ref{}, invalid(fmt.Errorf("fold of %v: the chain does not begin with a base", foldOf(chain)))
 	}
 	return ref, n.store.Restore(ctx, store.Item{Ref: ref, Stored: folded})
-}
-
-// rested waits until folding has rested enough. mending is held.
-func (n *Node) rested(ctx context.Context) error {
-	d := time.Until(n.mendAfter)
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // scrubRest is the time between two walks over everything.

@@ -29,10 +29,15 @@ func (p *pace) wait(ctx context.Context, n int64) error {
 	p.free = p.free.Add(time.Duration(float64(n) / p.rate * float64(time.Second)))
 	due := p.free.Add(-slack).Sub(now)
 	p.mu.Unlock()
-	if due <= 0 {
+	return sleep(ctx, due)
+}
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(due)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
