@@ -91,6 +91,13 @@ func (f *front) spoiler() func(protocol.Frame, []byte) error {
 	return f.spoil
 }
 
+// spoilt is what a spoil says of a frame, of one at a time.
+func (f *front) spoilt(spoil func(protocol.Frame, []byte) error, head protocol.Frame, body []byte) error {
+	f.spoiling.Lock()
+	defer f.spoiling.Unlock()
+	return spoil(head, body)
+}
+
 func (f *front) wait(ctx context.Context) error {
 	select {
 	case <-f.ready:
@@ -173,10 +180,7 @@ func (f *front) Stream(ctx context.Context, s *transport.Stream, method byte, he
 			if err != nil {
 				return err
 			}
-			f.spoiling.Lock()
-			err = spoil(head, body)
-			f.spoiling.Unlock()
-			switch {
+			switch err := f.spoilt(spoil, head, body); {
 			case err == nil:
 			case errors.Is(err, io.EOF):
 				cancel() // nobody is listened to any more

@@ -99,6 +99,7 @@ type rig struct {
 	client  *transport.Endpoint
 	codec   *shard.Codec
 	log     *slog.Logger
+	dir     string
 }
 
 func newRig(tb testing.TB, names ...string) *rig {
@@ -121,7 +122,7 @@ func newRig(tb testing.TB, names ...string) *rig {
 	}
 	r := &rig{
 		t: tb, records: newRecords("top"), nodes: make(map[string]*Node), configs: make(map[string]Config),
-		client: client, codec: codec, log: log,
+		client: client, codec: codec, log: log, dir: tb.TempDir(), // removed after the nodes have ended
 	}
 	tb.Cleanup(func() {
 		client.Close()
@@ -142,7 +143,7 @@ func (r *rig) start(name string, change func(*Config)) *Node {
 	cfg, again := r.configs[name]
 	if !again {
 		cfg = Config{
-			ID: name, Addr: "127.0.0.1:0", Host: name, Positions: 16, Dir: filepath.Join(r.t.TempDir(), name),
+			ID: name, Addr: "127.0.0.1:0", Host: name, Positions: 16, Dir: filepath.Join(r.dir, name),
 			Ring: quick(), RepairDelay: 300 * time.Millisecond, UpkeepEvery: 40 * time.Millisecond, Grace: 500 * time.Millisecond,
 			Transport: transport.Config{PingEvery: 500 * time.Millisecond}, Records: r.records, Log: r.log,
 		}
