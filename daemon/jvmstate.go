@@ -97,7 +97,7 @@ func (s *jvmStates) Unsaved(ctx context.Context, v checkpoint.Version) ([]string
 	if err != nil {
 		return nil, fmt.Errorf("who has a state: %w", err)
 	}
-	unsaved, err := s.client.Unsaved(ctx, owners, versionOf(v), s.conf.Int(storm.ConfTopologySr3Replicas))
+	unsaved, err := s.client.Unsaved(ctx, owners, versionOf(v))
 	names := make([]string, len(unsaved))
 	for i, o := range unsaved {
 		names[i] = o.String()

@@ -12,13 +12,17 @@ import (
 	"github.com/stormring/stormring/sr3/shard"
 )
 
-// savedFor is how long a node may take to say what it has.
-const savedFor = 3 * time.Second
+const (
+	// savedFor is how long a node may take to say what it has.
+	savedFor = 3 * time.Second
+	// likelyHolders are how many nodes are asked first.
+	likelyHolders = 3
+)
 
-// Unsaved are those of the owners of which version v is not known to be safe: fewer
-// than two nodes say that they have its manifest, or than replicas or the ring has if
-// that is one. A manifest is stored after what it names.
-func (c *Client) Unsaved(ctx context.Context, owners []shard.Owner, v shard.Version, replicas int) ([]shard.Owner, error) {
+// Unsaved are those of the owners of which no node that answers has the manifest of
+// version v. A manifest is stored after what it names, and on as many nodes as there
+// are, so that one is enough to know that the version is saved.
+func (c *Client) Unsaved(ctx context.Context, owners []shard.Owner, v shard.Version) ([]shard.Owner, error) {
 	p, err := c.views.get(ctx)
 	if err != nil {
 		return nil, err
@@ -26,7 +30,7 @@ func (c *Client) Unsaved(ctx context.Context, owners []shard.Owner, v shard.Vers
 	var mu sync.Mutex
 	var unsaved []shard.Owner
 	each(owners, func(o shard.Owner) {
-		if c.saved(ctx, p, o, v, replicas) {
+		if c.saved(ctx, p, o, v) {
 			return
 		}
 		mu.Lock()
@@ -36,32 +40,26 @@ func (c *Client) Unsaved(ctx context.Context, owners []shard.Owner, v shard.Vers
 	return unsaved, ctx.Err()
 }
 
-// saved asks the nodes where manifests belong, and if those do not suffice all others.
-func (c *Client) saved(ctx context.Context, p *picture, o shard.Owner, v shard.Version, replicas int) bool {
-	likely, err := c.holders(ctx, p, o.Hash(), replicas)
+// saved asks the nodes where manifests belong first, and if none has it all others.
+func (c *Client) saved(ctx context.Context, p *picture, o shard.Owner, v shard.Version) bool {
+	likely, err := c.holders(ctx, p, o.Hash(), likelyHolders)
 	if err != nil {
 		return false
 	}
-	need := max(1, min(2, replicas, len(p.nodes)))
-	if need -= c.count(ctx, likely, o, v); need <= 0 {
-		return true
-	}
-	return c.count(ctx, p.others(likely), o, v) >= need
+	return c.haveManifest(ctx, likely, o, v) || c.haveManifest(ctx, p.others(likely), o, v)
 }
 
-// count is how many of the nodes have the manifest.
-func (c *Client) count(ctx context.Context, nodes []ring.Node, o shard.Owner, v shard.Version) int {
+// haveManifest tells whether one of the nodes has the manifest.
+func (c *Client) haveManifest(ctx context.Context, nodes []ring.Node, o shard.Owner, v shard.Version) bool {
 	ctx, cancel := context.WithTimeout(ctx, savedFor)
 	defer cancel()
-	var n atomic.Int64
+	var have atomic.Bool
 	each(nodes, func(node ring.Node) {
 		var a protocol.ManifestList
-		if c.ask(ctx, node.Addr, protocol.ListManifests, protocol.OwnerRequest{Owner: o}, &a) != nil {
-			return
-		}
-		if slices.Contains(a.Versions, v) {
-			n.Add(1)
+		if c.ask(ctx, node.Addr, protocol.ListManifests, protocol.OwnerRequest{Owner: o}, &a) == nil && slices.Contains(a.Versions, v) {
+			have.Store(true)
+			cancel() // the others need not answer any more
 		}
 	})
-	return int(n.Load())
+	return have.Load()
 }

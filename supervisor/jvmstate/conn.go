@@ -37,6 +37,7 @@ type conn struct {
 	hello  hello
 	owner  owner
 	store  Store
+	kept   *kept // what it serves; nil for a checkpoint spout. The agent's mu guards it.
 }
 
 // errGone is the end of a connection, which nobody needs to be told.

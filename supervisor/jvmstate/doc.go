@@ -27,7 +27,8 @@
 //
 // Nor do the acknowledgements of markers, upon which the spout goes on to COMMITTING: one
 // may be that of an earlier try. So each namespace joins before it first saves, and a
-// version is committed when all that have joined have saved it (step.go).
+// version is committed when all that have joined have saved it (step.go). Namespaces
+// that Storm leaves out of a transaction follow their task (follow.go).
 //
 // # Who has what
 //

@@ -16,7 +16,14 @@ type kept struct {
 	// base is the committed version that the state is made of, saved what is safe
 	// beyond it; zero for nothing.
 	base, saved checkpoint.Version
-	joined      bool
+	// known is what the JVM takes for base. It is an older version if nothing has
+	// changed since, which the JVM need not know: see follow.go. followed tells that
+	// saved has no changes, changed that the state has some that are not saved.
+	known             checkpoint.Version
+	followed, changed bool
+	joined            bool
+	// idle tells that nothing is being done for the JVM.
+	idle bool
 }
 
 // keeps serves a task.
@@ -30,8 +37,11 @@ func (c *conn) keeps() error {
 	if err := k.back(nil); err != nil {
 		return err
 	}
+	c.agent.enrol(k)
 	for {
+		k.idle = true
 		f, err := c.next()
+		k.idle = false
 		if err != nil {
 			return err
 		}
@@ -60,7 +70,10 @@ func (k *kept) load(r checkpoint.Record) error {
 	if err := k.await(done); err != nil {
 		return err
 	}
-	k.base, k.saved = r.Committed, checkpoint.Version{}
+	if r.Committed != k.base && !k.stands(r) {
+		k.known = r.Committed
+	}
+	k.base, k.saved, k.followed, k.changed = r.Committed, checkpoint.Version{}, false, false
 	return nil
 }
 
@@ -71,7 +84,7 @@ func (k *kept) tell(r checkpoint.Record, err error) error {
 	if phase(r) == preparing {
 		over = r.Last
 	}
-	return k.answer(base, appendLongs(appendVersion(nil, k.base), int64(over)), err) //nolint:gosec // as it is read
+	return k.answer(base, appendLongs(appendVersion(nil, k.known), int64(over)), err) //nolint:gosec // as it is read
 }
 
 // back goes to the committed version.
@@ -137,8 +150,7 @@ func (k *kept) commit(body []byte) error {
 		err = refuse("commit of transaction %d: the checkpoint spout has committed %d", tx-1, r.Committed.TxID-1)
 	case r.Committed == k.base:
 	case r.Committed == k.saved:
-		k.keeper.Committed(k.saved)
-		k.base, k.saved = k.saved, checkpoint.Version{}
+		k.takeUp()
 	default:
 		k.log.Warn("a JVM's state: what is committed is not what was prepared here; it is loaded", "prepared", k.saved, "committed", r.Committed)
 		if err := k.load(r); err != nil {
@@ -146,6 +158,15 @@ func (k *kept) commit(body []byte) error {
 		}
 	}
 	return k.tell(r, err)
+}
+
+// takeUp makes what is saved, and committed, the base.
+func (k *kept) takeUp() {
+	k.keeper.Committed(k.saved)
+	if !k.followed {
+		k.known = k.saved
+	}
+	k.base, k.saved, k.followed = k.saved, checkpoint.Version{}, false
 }
 
 // prepare saves a version: what follows are the changes since base.
@@ -157,6 +178,7 @@ func (k *kept) prepare(body []byte) error {
 	}
 	v, err := k.name(tx, from, after)
 	again := err == nil && v == k.saved
+	k.changed = k.changed || err == nil && !again
 	changed, streamErr := k.take(err == nil, again)
 	switch {
 	case streamErr.end != nil:
@@ -166,22 +188,29 @@ func (k *kept) prepare(body []byte) error {
 		err = refuse("prepare transaction %d: %v", tx-1, streamErr.put)
 	case again && changed:
 		err = refuse("transaction %d was prepared already, and the state has changed since", tx-1)
-	case !again:
-		if err = k.join(); err == nil {
+	default:
+		if err = k.lead(v); err == nil && !again {
 			err = k.save(v)
 		}
+		k.followed = k.followed && !again // the JVM knows it now
 	}
 	return k.answer(prepared, appendVersion(nil, v), err)
 }
 
 // name is the version that is being prepared.
 func (k *kept) name(tx int64, from checkpoint.Version, after checkpoint.Era) (v checkpoint.Version, err error) {
-	if from != k.base {
-		return v, refuse("prepare transaction %d: the changes are to version %v, and the state here is of version %v", tx-1, from, k.base)
+	if from != k.known {
+		return v, refuse("prepare transaction %d: the changes are to version %v, and the state here is of version %v", tx-1, from, k.known)
 	}
 	r, err := k.record(func(r checkpoint.Record) bool {
-		return less(k.base, r.Committed) || r.Committed == k.base && phase(r) == preparing && r.Last > after
+		if r.Committed == k.base || k.stands(r) {
+			return phase(r) == preparing && r.Last > after
+		}
+		return less(k.base, r.Committed)
 	})
+	if err == nil && k.stands(r) {
+		k.takeUp()
+	}
 	switch {
 	case err != nil:
 		return v, err
@@ -253,12 +282,15 @@ func (k *kept) join() error {
 
 // save makes the state as it is now safe as version v.
 func (k *kept) save(v checkpoint.Version) error {
+	if err := k.join(); err != nil {
+		return err
+	}
 	done := make(chan error, 1)
-	k.saved = checkpoint.Version{}
+	k.saved, k.followed = checkpoint.Version{}, false
 	k.keeper.Save(v, k.base, func(err error) { done <- err })
 	if err := k.await(done); err != nil {
 		return err
 	}
-	k.saved = v
+	k.saved, k.changed = v, false
 	return nil
 }

@@ -35,10 +35,11 @@ type ring struct {
 	saved  map[string]map[checkpoint.Version]values // by owner
 	joined map[string]bool                          // owners
 	// What goes wrong; nil for nothing.
-	swap func(expect, next checkpoint.Record) (checkpoint.Outcome, bool)
-	save func(checkpoint.Version) error
-	load func(checkpoint.Version) error
-	join func() error
+	swap   func(expect, next checkpoint.Record) (checkpoint.Outcome, bool)
+	save   func(checkpoint.Version) error
+	saveOf func(owner string) error
+	load   func(checkpoint.Version) error
+	join   func() error
 	// asked is told that Unsaved was called; nil for nobody.
 	asked chan struct{}
 	// open and kept count stores and keepers.
@@ -204,6 +205,9 @@ func (k *keeper) Save(v, base checkpoint.Version, done func(error)) {
 		var err error
 		if k.save != nil {
 			err = k.save(v)
+		}
+		if k.saveOf != nil {
+			err = k.saveOf(k.owner)
 		}
 		switch _, there := k.saved[k.owner][v]; {
 		case err != nil:
