@@ -140,6 +140,11 @@ func TestFullDiskCleansByItself(t *testing.T) {
 
 // TestFullDiskCrash: power goes while deletions are made on the reserve.
 func TestFullDiskCrash(t *testing.T) {
+	type crash struct {
+		disk       *disk
+		gone, kept []Item
+	}
+	var crashes []crash
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 7))
 		d := newDisk()
@@ -151,24 +156,27 @@ func TestFullDiskCrash(t *testing.T) {
 			gone := kept[:3]
 			kept = kept[3:]
 			ok(t, s.Delete(context.Background(), refsOf(gone...)...))
-			c := d.crash(r)
-			c.set(24<<20, nil)
-			after, err := Open(Options{Storage: c, tuning: small})
-			ok(t, err)
-			for _, it := range gone {
-				if after.Has(it.Ref) {
-					t.Errorf("%v is back", it.Ref.ObjectID)
-				}
-			}
-			for _, it := range kept {
-				get(t, after, it)
-			}
-			ok(t, after.Delete(context.Background(), kept[0].Ref))
-			ok(t, after.Close())
+			crashes = append(crashes, crash{d.crash(r), gone, kept})
 		}
 		ok(t, s.Close())
 		<-time.After(2 * time.Second)
 	})
+	// In no bubble, where what leveldb.Recover leaves behind would be missed.
+	for _, c := range crashes {
+		c.disk.set(24<<20, nil)
+		after, err := Open(Options{Storage: c.disk, tuning: small})
+		ok(t, err)
+		for _, it := range c.gone {
+			if after.Has(it.Ref) {
+				t.Errorf("%v is back", it.Ref.ObjectID)
+			}
+		}
+		for _, it := range c.kept {
+			get(t, after, it)
+		}
+		ok(t, after.Delete(context.Background(), c.kept[0].Ref))
+		ok(t, after.Close())
+	}
 }
 
 // TestReserveIsFound: the pieces outlive the store; one that was cut off is not kept.
