@@ -131,7 +131,7 @@ func (s *Store) NextBlobVersion(ctx context.Context, key string) (int, error) {
 	dir := s.path(dirBlobVersions, key)
 	next := 0
 	err := again(dir, func() (bool, error) {
-		children, _, err := s.s.Children(ctx, dir)
+		children, stat, err := s.s.Children(ctx, dir)
 		if errors.Is(err, coord.ErrNoNode) {
 			return false, s.makeDir(ctx, dir)
 		}
@@ -146,7 +146,9 @@ func (s *Store) NextBlobVersion(ctx context.Context, key string) (int, error) {
 		for _, version := range holders {
 			newest = max(newest, version)
 		}
-		var ops []coord.Op
+		// Who has seen the same folder loses against whoever is first, also when a
+		// third one has made and removed the number meanwhile.
+		ops := []coord.Op{coord.SetOp{Path: dir, Version: stat.Version}}
 		for _, name := range children {
 			if n, err := strconv.Atoi(name); err == nil {
 				newest = max(newest, n)
@@ -154,8 +156,7 @@ func (s *Store) NextBlobVersion(ctx context.Context, key string) (int, error) {
 			}
 		}
 		next = newest + 1
-		// The number is the name, as with Storm. It is created before the others
-		// go: two callers cannot both create it.
+		// The number is the name, as with Storm.
 		create := coord.CreateOp{Path: dir + "/" + strconv.Itoa(next), Mode: coord.Persistent}
 		if _, err = s.s.Multi(ctx, append([]coord.Op{create}, ops...)...); lostRace(err) {
 			return false, nil
