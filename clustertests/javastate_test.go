@@ -191,9 +191,8 @@ func (s *sums) right(when string) {
 }
 
 // windows are the sums that windows have in the end, a second after those of the
-// numbers: all of them, but for a window that Storm itself may lose with a death. Its
-// timer names the time up to which windows are done before it runs one, so that a
-// checkpoint between the two holds the window's tuples as done.
+// numbers: all of them, but for what a window by time may lose with a death, which
+// docs/java.md tells of. No number is in them twice.
 func (s *sums) windows() map[string]int {
 	s.t.Helper()
 	want := s.want()
@@ -207,7 +206,7 @@ func (s *sums) windows() map[string]int {
 			break
 		}
 	}
-	s.t.Logf("Storm has lost a window: %v of %v", got, want)
+	s.t.Logf("windows have lost some: %v of %v", got, want)
 	return got
 }
 
