@@ -129,6 +129,7 @@ func TestJavaState(t *testing.T) {
 	}})
 	s := r.submitSums("sums", 40_000)
 	s.flows("the start")
+	s.flows("the first windows") // which a committed version knows of then
 
 	pids := s.jvms()
 	sigkill(t, pids[slices.Min(slices.Collect(maps.Keys(pids)))])
