@@ -117,9 +117,10 @@ func (s *sums) busy() *daemon {
 	return s.supervisor[i]
 }
 
-// TestJavaState: what stateful bolts of Java keep on the ring is exact, those with
-// windows too, though a worker is killed, a host, and a supervisor; it is there after
-// all workers have died at once; and it is given up when the topology is killed.
+// TestJavaState: what stateful bolts of Java keep on the ring is exact, though a worker
+// is killed, a host, and a supervisor, but for what windows by time may lose (see
+// windows); it is there after all workers have died at once, those with windows too; and
+// it is given up when the topology is killed.
 func TestJavaState(t *testing.T) {
 	slow(t)
 	fetch.Client(t, []string{"javac", "mvn"}, "prepare", "2.8")
