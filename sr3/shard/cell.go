@@ -52,6 +52,9 @@ type cell struct {
 	// borrowed tells that the log is an object's memory, not our own.
 	borrowed          bool
 	committed, frozen int
+	// sorted is the end of those committed entries, the first ones, that are in the
+	// order of objects, each key once.
+	sorted int
 	// live is the bytes of the entries that the index knows.
 	live int
 	// held and heldFrozen are the bytes of entries that are outdated, or are
@@ -63,7 +66,7 @@ type cell struct {
 func newCell(r Range) *cell {
 	return &cell{
 		rng: r, log: make([]byte, headerSize), index: newIndex(r, 0),
-		committed: headerSize, frozen: headerSize,
+		committed: headerSize, frozen: headerSize, sorted: headerSize,
 	}
 }
 

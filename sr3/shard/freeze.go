@@ -29,6 +29,7 @@ type frozenShard struct {
 type frozenCell struct {
 	rng       Range
 	log       []byte
+	sorted    int // as a cell's
 	committed int // the changes are what follows
 }
 
@@ -51,7 +52,7 @@ func (t *Table) Freeze() *Frozen {
 			c.frozen = len(c.log)
 			c.heldFrozen += c.held
 			c.held = 0
-			cells = append(cells, frozenCell{c.rng, slices.Clip(c.log), c.committed})
+			cells = append(cells, frozenCell{c.rng, slices.Clip(c.log), c.sorted, c.committed})
 			z.dirty = z.dirty || c.frozen > c.committed
 		}
 		z.cells = cells[first:]
@@ -173,7 +174,7 @@ func (s *frozenShard) encode(z *sorter, version Version, full bool) ([]byte, *Ob
 	o.Kind, o.Entries = Base, 0
 	image := make([]byte, headerSize, headerSize+s.live)
 	for _, c := range s.cells {
-		for _, p := range z.latest(c.log, headerSize, len(c.log), c.rng) {
+		for _, p := range z.latest(c.log, headerSize, c.sorted, len(c.log), c.rng) {
 			if _, _, flags := lengths(c.log, int(p.off)); flags&flagDeleted == 0 {
 				image = append(image, rawAt(c.log, int(p.off))...)
 				o.Entries++
@@ -192,7 +193,7 @@ func (s *frozenShard) changes(z *sorter, o *Object) []byte {
 	}
 	image := make([]byte, headerSize, headerSize+min(size, s.live/2))
 	for _, c := range s.cells {
-		for _, p := range z.latest(c.log, c.committed, len(c.log), c.rng) {
+		for _, p := range z.latest(c.log, c.committed, c.committed, len(c.log), c.rng) {
 			raw := rawAt(c.log, int(p.off))
 			if len(image)-headerSize+len(raw) > s.live/2 {
 				return nil

@@ -209,7 +209,7 @@ func cellsOf(base *Object, cellSize int) ([]*cell, error) {
 			return nil, damaged("%v: %v", base, err)
 		}
 		c.log = slices.Clip(base.image[start-headerSize : w.off])
-		c.live = w.off - start
+		c.live, c.sorted = w.off-start, len(c.log)
 		cells[i] = c
 	}
 	if w.off != len(base.image) || w.left != 0 {

@@ -136,9 +136,9 @@ func (t *Table) rebuild(r Range, from ...*cell) *cell {
 	}
 	n := &cell{rng: r, log: t.newLog(headerSize + size + size/2)}
 	for _, c := range from {
-		n.collect(&t.sorter, c, headerSize, c.committed, true)
+		n.collect(&t.sorter, c, headerSize, c.sorted, c.committed, true)
 	}
-	n.committed, n.frozen = len(n.log), len(n.log)
+	n.sorted, n.committed, n.frozen = len(n.log), len(n.log), len(n.log)
 	n.index = newIndex(r, max(entries, t.sorter.taken))
 	next := 0
 	for off := headerSize; off < n.committed; off += sizeAt(n.log, off) {
@@ -146,20 +146,20 @@ func (t *Table) rebuild(r Range, from ...*cell) *cell {
 	}
 	n.live = n.committed - headerSize
 	for _, c := range from {
-		n.collect(&t.sorter, c, c.committed, c.frozen, false)
+		n.collect(&t.sorter, c, c.committed, c.committed, c.frozen, false)
 	}
 	n.frozen = len(n.log)
 	for _, c := range from {
-		n.collect(&t.sorter, c, c.frozen, len(c.log), false)
+		n.collect(&t.sorter, c, c.frozen, c.frozen, len(c.log), false)
 	}
 	n.replay(n.committed, len(n.log))
 	return n
 }
 
-// collect appends what a part of another cell's log says last of each key.
-// Deletions of the committed part have done their work.
-func (c *cell) collect(z *sorter, from *cell, lo, hi int, dropDeleted bool) {
-	for _, p := range z.latest(from.log, lo, hi, c.rng) {
+// collect appends what a part of another cell's log, sorted up to some offset, says
+// last of each key. Deletions of the committed part have done their work.
+func (c *cell) collect(z *sorter, from *cell, lo, sorted, hi int, dropDeleted bool) {
+	for _, p := range z.latest(from.log, lo, sorted, hi, c.rng) {
 		if _, _, flags := lengths(from.log, int(p.off)); !dropDeleted || flags&flagDeleted == 0 {
 			c.log = append(c.log, rawAt(from.log, int(p.off))...)
 			z.taken++

@@ -16,23 +16,64 @@ type place struct {
 // sorter brings a piece of a log into the order of objects. It keeps its
 // memory from one use to the next.
 type sorter struct {
-	found, sorted []place
-	counts        []uint32
-	taken         int // entries that a rebuild has taken over
+	found, sorted, merged []place
+	counts                []uint32
+	taken                 int // entries that a rebuild has taken over
 }
 
 // latest gives, for each key of the range in log[from:to], the place of its
-// last entry, ordered by hash, then key. The result is valid until the next
-// call.
-func (z *sorter) latest(log []byte, from, to int, r Range) []place {
+// last entry, ordered by hash, then key. Up to sorted they are in that order already,
+// each key once. The result is valid until the next call.
+func (z *sorter) latest(log []byte, from, sorted, to int, r Range) []place {
 	z.found = z.found[:0]
-	for off := from; off < to; off += sizeAt(log, off) {
+	for off := sorted; off < to; off += sizeAt(log, off) {
 		if hash := hashAt(log, off); r.Has(hash) {
 			z.found = append(z.found, place{hash, uint32(off)})
 		}
 	}
 	z.sort(r)
-	return lastOfEach(log, z.sorted)
+	newer := lastOfEach(log, z.sorted)
+	if sorted == from {
+		return newer
+	}
+	return z.merge(log, from, sorted, r, newer)
+}
+
+// merge puts newer entries among the sorted ones of log[from:to], or in their place.
+func (z *sorter) merge(log []byte, from, to int, r Range, newer []place) []place {
+	z.merged = z.merged[:0]
+	for off := from; off < to; off += sizeAt(log, off) {
+		hash := hashAt(log, off)
+		if !r.Has(hash) {
+			continue
+		}
+		n := 0
+		for n < len(newer) && newer[n].hash < hash {
+			n++
+		}
+		z.merged, newer = append(z.merged, newer[:n]...), newer[n:]
+		if len(newer) > 0 && newer[0].hash == hash {
+			n, same := amongEqual(log, newer, keyAt(log, off))
+			z.merged, newer = append(z.merged, newer[:n]...), newer[n:]
+			if same {
+				continue // it comes before the next sorted entry
+			}
+		}
+		z.merged = append(z.merged, place{hash, uint32(off)})
+	}
+	z.merged = append(z.merged, newer...)
+	return z.merged
+}
+
+// amongEqual is how many of newer, which begins with entries of one hash, come before
+// the key, and whether the one after them is of the key.
+func amongEqual(log []byte, newer []place, key []byte) (n int, same bool) {
+	for ; n < len(newer) && newer[n].hash == newer[0].hash; n++ {
+		if c := bytes.Compare(keyAt(log, int(newer[n].off)), key); c >= 0 {
+			return n, c == 0
+		}
+	}
+	return n, false
 }
 
 // sort spreads what was found over buckets by the bits of the hash, which are
