@@ -37,6 +37,9 @@ func (c *Codec) FoldMany(chains [][]*Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.enc != nil && leans(o.Entries, len(image)-headerSize) {
+			image = strip(image)
+		}
 		if len(raw)+4+len(image)-bundleHead > maxImage {
 			return nil, fmt.Errorf("bundle of %d shards: %v is beyond its %d bytes, bundle fewer: %w", len(chains), o, maxImage, ErrTooLarge)
 		}
@@ -44,7 +47,7 @@ func (c *Codec) FoldMany(chains [][]*Object) ([]byte, error) {
 		raw = append(raw, image...)
 	}
 	binary.LittleEndian.PutUint64(raw[12:], uint64(len(raw)-bundleHead))
-	if out, ok := c.shrink(raw[:bundleHead], raw[bundleHead:]); ok {
+	if out, ok := c.shrink(raw, bundleHead, len(raw)-bundleHead); ok {
 		out[5] = zstdRaw
 		return out, nil
 	}
@@ -66,8 +69,11 @@ func (c *Codec) OpenBundle(stored []byte) ([]*Object, error) {
 	case stored[6] != 0 || stored[7] != 0 || count > MaxShards || raw > maxImage:
 		return nil, damaged("bundle of %d objects in %d bytes, reserved bytes %x", count, raw, stored[6:8])
 	case stored[5] == zstdRaw:
-		var err error
-		if body, err = c.expand(make([]byte, 0, c.room(body, raw)), body, raw); err != nil {
+		err := c.credible(body, raw)
+		if err == nil {
+			body, err = c.expand(make([]byte, 0, raw), body, raw)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("bundle of %d objects: %w", count, err)
 		}
 	case stored[5] != asIs || uint64(len(body)) != raw:

@@ -13,24 +13,27 @@ import (
 // one zstd frame or S2 block:
 //
 //	0   magic
-//	4   format version: 2 if it is an S2 block, else 1
+//	4   format version: 2 if it is an S2 block or lean, else 1
 //	5   kind
 //	6   compression
-//	7   0
+//	7   layout: 1 if the entries are lean, without their hashes
 //	8   first slot, 2 bytes
 //	10  slots, 2 bytes
 //	12  number of entries, 4 bytes
 //	16  version, 8 bytes
-//	24  bytes of the entries before compression, 8 bytes
+//	24  bytes of the entries before compression, with hashes, 8 bytes
 const (
 	headerSize   = 32
 	objectMagic  = "SR3o"
 	objectFormat = 1
-	blockFormat  = 2
+	leanFormat   = 2
 
 	asIs    = 0
 	zstdRaw = 1
 	s2Raw   = 2
+
+	layoutWhole = 0
+	layoutLean  = 1
 )
 
 // ErrDamaged is what errors about bytes that are not what was written wrap:
@@ -58,47 +61,66 @@ func (o *Object) String() string {
 // Open reads an object's stored bytes: checks the header and decompresses,
 // allocating at most 1024 times the length of stored and the codec's limit.
 // The entries are checked when they are used. The object keeps stored if that
-// is not compressed. Errors wrap ErrDamaged, unless the format is unknown or the
-// codec's limit is too low (ErrTooLarge).
+// is neither compressed nor lean. Errors wrap ErrDamaged, unless the format is unknown
+// or the codec's limit is too low (ErrTooLarge).
 func (c *Codec) Open(stored []byte) (*Object, error) {
 	o, h, err := parseHeader(stored)
 	if err != nil {
 		return nil, err
 	}
 	body := stored[headerSize:]
-	switch h.compression {
-	case asIs:
-		if uint64(len(body)) != h.raw {
-			return nil, damaged("%v: %d bytes of entries where its header says %d", o, len(body), h.raw)
-		}
+	if h.compression == asIs && uint64(len(body)) != h.packed() {
+		return nil, damaged("%v: %d bytes of entries where its header says %d", o, len(body), h.packed())
+	}
+	if h.compression == asIs && !h.lean {
 		o.image = stored
-	case zstdRaw, s2Raw:
-		expand := c.expand
-		if h.compression == s2Raw {
-			expand = c.expandBlock
-		}
-		o.image = append(make([]byte, 0, headerSize+c.room(body, h.raw)), stored[:headerSize]...)
-		o.image[4], o.image[6] = objectFormat, asIs
-		if o.image, err = expand(o.image, body, h.raw); err != nil {
-			return nil, fmt.Errorf("%v: %w", o, err)
-		}
+		return o, nil
+	}
+	if err := c.credible(body, h.raw); err != nil {
+		return nil, fmt.Errorf("%v: %w", o, err)
+	}
+	gap := headerSize + h.raw - h.packed()
+	o.image = append(make([]byte, 0, headerSize+h.raw), stored[:headerSize]...)
+	o.image[4], o.image[6], o.image[7] = objectFormat, asIs, layoutWhole
+	switch o.image = o.image[:gap]; h.compression {
+	case asIs:
+		o.image = append(o.image, body...)
+	case zstdRaw:
+		o.image, err = c.expand(o.image, body, h.packed())
 	default:
-		return nil, damaged("%v: unknown compression %d", o, h.compression)
+		o.image, err = c.expandBlock(o.image, body, h.packed())
+	}
+	if err == nil && h.lean {
+		err = fill(o.image, o.Entries)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", o, err)
 	}
 	return o, nil
 }
 
 type header struct {
 	compression byte
+	lean        bool
+	entries     int
 	raw         uint64
+}
+
+// packed is the bytes of the entries before compression, as they are stored.
+func (h *header) packed() uint64 {
+	if h.lean {
+		return h.raw - uint64(h.entries)*hashSize
+	}
+	return h.raw
 }
 
 func parseHeader(stored []byte) (*Object, header, error) {
 	if len(stored) < headerSize || string(stored[:4]) != objectMagic {
 		return nil, header{}, damaged("object of %d bytes: it does not start as an object does", len(stored))
 	}
-	if v := stored[4]; v != objectFormat && v != blockFormat {
-		return nil, header{}, fmt.Errorf("object of format version %d: this program knows versions %d and %d; update it", v, objectFormat, blockFormat)
+	v := stored[4]
+	if v != objectFormat && v != leanFormat {
+		return nil, header{}, fmt.Errorf("object of format version %d: this program knows versions %d and %d; update it", v, objectFormat, leanFormat)
 	}
 	le := binary.LittleEndian
 	o := &Object{
@@ -107,18 +129,18 @@ func parseHeader(stored []byte) (*Object, header, error) {
 		Version: Version(le.Uint64(stored[16:])),
 		Entries: int(le.Uint32(stored[12:])),
 	}
-	h := header{stored[6], le.Uint64(stored[24:])}
+	h := header{stored[6], stored[7] == layoutLean, o.Entries, le.Uint64(stored[24:])}
 	if o.Kind != Base && o.Kind != Delta {
 		return nil, h, damaged("object of unknown %v", o.Kind)
 	}
 	if err := o.Range.Check(); err != nil {
 		return nil, h, damaged("%v: %v", o, err)
 	}
-	if (stored[4] == blockFormat) != (h.compression == s2Raw) {
-		return nil, h, damaged("%v: format version %d with compression %d", o, stored[4], h.compression)
+	if h.compression > s2Raw || stored[7] > layoutLean || (v == leanFormat) != (h.lean || h.compression == s2Raw) {
+		return nil, h, damaged("%v: format version %d with compression %d and layout %d", o, v, h.compression, stored[7])
 	}
-	if stored[7] != 0 || h.raw > maxImage || uint64(o.Entries)*entryHead > h.raw {
-		return nil, h, damaged("%v: %d entries in %d bytes, reserved byte %d", o, o.Entries, h.raw, stored[7])
+	if h.raw > maxImage || uint64(o.Entries)*entryHead > h.raw {
+		return nil, h, damaged("%v: %d entries in %d bytes", o, o.Entries, h.raw)
 	}
 	return o, h, nil
 }
@@ -127,7 +149,7 @@ func parseHeader(stored []byte) (*Object, header, error) {
 func putHeader(image []byte, o *Object) {
 	le := binary.LittleEndian
 	copy(image, objectMagic)
-	image[4], image[5], image[6], image[7] = objectFormat, byte(o.Kind), asIs, 0
+	image[4], image[5], image[6], image[7] = objectFormat, byte(o.Kind), asIs, layoutWhole
 	le.PutUint16(image[8:], uint16(o.Range.First))
 	le.PutUint16(image[10:], o.Range.Slots)
 	le.PutUint32(image[12:], uint32(o.Entries))

@@ -133,8 +133,9 @@ func TestDamagedObjects(t *testing.T) {
 		{nil, "object of 0 bytes: it does not start as an object does"},
 		{edit(base, 0, 'x'), "it does not start as an object does"},
 		{edit(base, 5, 3), "object of unknown kind 3"},
-		{edit(base, 6, 9), "unknown compression 9"},
-		{edit(base, 7, 1), "reserved byte 1"},
+		{edit(base, 6, 9), "format version 1 with compression 9"},
+		{edit(base, 7, 1), "format version 1 with compression 0 and layout 1"},
+		{edit(base, 7, 2), "layout 2"},
 		{edit(base, 10, 3, 0), "the width must be a power of two"},
 		{edit(base, 12, 61), "it ends 1 entries early"},
 		{edit(base, 12, 59), "more entries than its header says"},
@@ -223,8 +224,8 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
-// Deltas are S2 blocks, of a format version that older programs refuse instead of
-// taking it for damage; bases are zstd frames.
+// Deltas are S2 blocks and bases zstd frames, both without hashes, of a format version
+// that older programs refuse instead of taking it for damage.
 func TestDeltasAreBlocks(t *testing.T) {
 	c := testCodec(t, 1)
 	table := NewTable(Options{Owner: testOwner})
@@ -236,15 +237,15 @@ func TestDeltasAreBlocks(t *testing.T) {
 		put(t, table, fmt.Sprintf("key-%d", i), "some other value")
 	}
 	delta := checkpoint(t, table, c, 2, false).bytes[0]
-	if base[4] != 1 || base[6] != zstdRaw {
-		t.Errorf("the base is of format version %d with compression %d", base[4], base[6])
+	if want := []byte{2, byte(Base), zstdRaw, layoutLean}; !bytes.Equal(base[4:8], want) {
+		t.Errorf("the base's header has %v, not %v", base[4:8], want)
 	}
-	if delta[4] != 2 || delta[6] != s2Raw {
-		t.Errorf("the delta is of format version %d with compression %d", delta[4], delta[6])
+	if want := []byte{2, byte(Delta), s2Raw, layoutLean}; !bytes.Equal(delta[4:8], want) {
+		t.Errorf("the delta's header has %v, not %v", delta[4:8], want)
 	}
 	o := open(t, c, delta)
-	if err := o.Check(); err != nil || o.Kind != Delta || o.Entries != 100 || o.image[4] != 1 || o.image[6] != asIs {
-		t.Errorf("%v with %d entries, format %d, compression %d: %v", o, o.Entries, o.image[4], o.image[6], err)
+	if err := o.Check(); err != nil || o.Kind != Delta || o.Entries != 100 || !bytes.Equal(o.image[4:8], []byte{1, byte(Delta), asIs, layoutWhole}) {
+		t.Errorf("%v with %d entries, header %v: %v", o, o.Entries, o.image[4:8], err)
 	}
 	edit := func(at int, with ...byte) []byte {
 		b := bytes.Clone(delta)
@@ -257,8 +258,10 @@ func TestDeltasAreBlocks(t *testing.T) {
 		says  string
 	}{
 		{edit(4, 1), "format version 1 with compression 2"},
-		{edit(6, zstdRaw), "format version 2 with compression 1"},
-		{edit(6, asIs), "format version 2 with compression 0"},
+		{edit(6, zstdRaw), "zstd:"},
+		{edit(6, asIs), "bytes of entries where its header says"},
+		{edit(7, layoutWhole), "does not expand to"},
+		{edit(12, 99), "does not expand to"},
 		{edit(24, byte(raw+1)), "does not expand to"},
 		{edit(headerSize, 255, 255, 255, 255, 255, 255), "does not expand to"},
 		{delta[:len(delta)-9], "S2:"},
