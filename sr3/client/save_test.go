@@ -277,7 +277,7 @@ func TestChainsAreFolded(t *testing.T) {
 	w.checkpoint(1)
 	folded := false
 	for v := shard.Version(2); v < 60 && !folded; v++ {
-		w.churn(uint64(v), 40)
+		w.churn(uint64(v), 120)
 		w.checkpoint(v)
 		longest := 0
 		for _, chain := range w.manifest.Shards {

@@ -84,7 +84,7 @@ func (n *Node) foldChain(ctx context.Context, chain []shard.Ref) (shard.Ref, err
 	}
 	defer n.mending.Release(1)
 	// Where processors are never idle chains grow until they are overdue.
-	if overdue := len(chain) > 2*shard.MaxChain; !overdue && n.menders.Load() < busyAt {
+	if !shard.Overdue(chain) && n.menders.Load() < busyAt {
 		if err := sleep(ctx, time.Until(n.mendAfter)); err != nil {
 			return shard.Ref{}, err
 		}

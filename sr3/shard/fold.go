@@ -6,23 +6,57 @@ import (
 	"fmt"
 )
 
-// MaxChain is how many objects, base included, a chain has at most before it
-// is folded.
-const MaxChain = 8
+// MaxChain is how many objects, base included, a chain has before it is folded, and
+// LongestChain if its deltas are next to nothing.
+const (
+	MaxChain     = 8
+	LongestChain = 32
+)
 
-// NeedsFold tells whether a chain, base first, should become one base: it is
-// longer than MaxChain, or its deltas are larger than the base. Half of it would cost
-// twice the work, most of what a ring node does while state changes, and save a
-// recovery at most half a base's reading.
+const (
+	// foldAbove is how many times as large as the base deltas may become. Each fold
+	// reads and writes the base; with half of that a ring node, most of whose work it is
+	// while state changes, would have twice the work, and a recovery, for which holders
+	// fold before they send, would send no byte less.
+	foldAbove = 2
+	// nextToNothing is the part of the base below which deltas may be many: where little
+	// of much changes, each fold is of nearly nothing but what did not.
+	nextToNothing = 8
+	// overdueAbove is foldAbove for Overdue.
+	overdueAbove = 4
+)
+
+// NeedsFold tells whether a chain, base first, should become one base.
 func NeedsFold(chain []Ref) bool {
-	if len(chain) < 2 {
+	base, deltas := chainSizes(chain)
+	switch n := len(chain); {
+	case n < 2:
 		return false
+	case n > LongestChain:
+		return true
+	case n > MaxChain:
+		return deltas > base/nextToNothing
+	default:
+		return deltas > foldAbove*base
 	}
-	var deltas int64
-	for _, r := range chain[1:] {
-		deltas += r.Size
+}
+
+// Overdue tells whether a chain should have become one base long ago.
+func Overdue(chain []Ref) bool {
+	base, deltas := chainSizes(chain)
+	return len(chain) > 2*LongestChain || deltas > overdueAbove*base
+}
+
+// chainSizes are the bytes of a chain's base and of all its deltas.
+func chainSizes(chain []Ref) (base, deltas int64) {
+	for i, r := range chain {
+		if i == 0 {
+			base = r.Size
+		} else {
+			deltas += r.Size
+		}
 	}
-	return len(chain) > MaxChain || deltas > chain[0].Size
+	return base, deltas
 }
 
 // Fold makes one base of a chain, base first: for each key what the newest

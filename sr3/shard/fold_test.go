@@ -11,27 +11,39 @@ import (
 )
 
 func TestNeedsFold(t *testing.T) {
-	chain := func(sizes ...int64) []Ref {
-		refs := make([]Ref, len(sizes))
-		for i, s := range sizes {
-			refs[i].Size = s
-		}
-		return refs
+	// many is a chain of n with deltas of so many bytes behind a base of 800.
+	many := func(n int, each int64) []int64 {
+		return append([]int64{800}, slices.Repeat([]int64{each}, n-1)...)
 	}
 	for _, c := range []struct {
-		chain []Ref
-		want  bool
+		sizes          []int64
+		needs, overdue bool
 	}{
-		{nil, false},
-		{chain(0), false},
-		{chain(100, 50, 50), false},
-		{chain(100, 50, 51), true},
-		{chain(100, 1, 1, 1, 1, 1, 1, 1), false},
-		{chain(100, 1, 1, 1, 1, 1, 1, 1, 1), true},
-		{chain(0, 1), true},
+		{nil, false, false},
+		{[]int64{0}, false, false},
+		{[]int64{0, 1}, true, true},
+		{[]int64{100, 100, 100}, false, false},
+		{[]int64{100, 100, 101}, true, false},
+		{[]int64{100, 300, 100}, true, false},
+		{[]int64{100, 300, 101}, true, true},
+		{many(MaxChain, 100), false, false},
+		{many(MaxChain+1, 12), false, false}, // 96 of 100
+		{many(MaxChain+1, 13), true, false},
+		{many(LongestChain, 3), false, false},
+		{many(LongestChain, 4), true, false},
+		{many(LongestChain+1, 0), true, false},
+		{many(2*LongestChain, 0), true, false},
+		{many(2*LongestChain+1, 0), true, true},
 	} {
-		if got := NeedsFold(c.chain); got != c.want {
-			t.Errorf("chain of %d: %v", len(c.chain), got)
+		chain := make([]Ref, len(c.sizes))
+		for i, s := range c.sizes {
+			chain[i].Size = s
+		}
+		if got := NeedsFold(chain); got != c.needs {
+			t.Errorf("chain of %v needs a fold: %v", c.sizes, got)
+		}
+		if got := Overdue(chain); got != c.overdue {
+			t.Errorf("chain of %v is overdue: %v", c.sizes, got)
 		}
 	}
 }

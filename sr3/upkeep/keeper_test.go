@@ -208,7 +208,7 @@ func TestJumps(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	chain := []shard.Ref{ref(shard.Base, 1, 100), ref(shard.Delta, 2, 60), ref(shard.Delta, 3, 60)}
+	chain := []shard.Ref{ref(shard.Base, 1, 100), ref(shard.Delta, 2, 120), ref(shard.Delta, 3, 120)}
 	r := newRig(t, 3)
 	r.self = "n0"
 	r.c = Committed{Known: true, Version: 3}
@@ -231,7 +231,7 @@ func TestFold(t *testing.T) {
 		t.Fatalf("folds again: %v", got)
 	}
 	// Goes on from the folded base, and lets it go once there is a newer one.
-	longer := append(slices.Clone(chain), ref(shard.Delta, 4, 121))
+	longer := append(slices.Clone(chain), ref(shard.Delta, 4, 241))
 	r.c.Version = 4
 	r.stock.Manifests = append(r.stock.Manifests, manifest(4, longer))
 	r.stock.Objects = append(r.stock.Objects, longer[3])
