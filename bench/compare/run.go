@@ -168,7 +168,7 @@ func (s *series) rows() []key {
 		}
 		for _, ack := range shape.Acks {
 			for _, on := range s.cluster.on {
-				if slices.Contains(shape.on(), on) && slices.Contains(s.Systems, on) {
+				if slices.Contains(s.Systems, on) {
 					rows = append(rows, key{shape.Name, ack, on})
 				}
 			}

@@ -23,8 +23,6 @@ type Shape struct {
 	Slow int
 	// Acks are the variants: with and without tracking.
 	Acks []bool
-	// Systems are those that run it; empty is all.
-	Systems []System
 }
 
 // pythonSlow is for a splitter that does about a tenth of the others' work in a second.
@@ -41,14 +39,6 @@ func Shapes() []Shape {
 		{Name: "identity", Go: "constidnull", Title: "constant spout, identity bolt, null bolt", Acks: both},
 		{Name: "words", Go: "filewordcount", Title: "lines of a text, splitter, counter; tuples are words", Acks: both},
 		{Name: "python", Go: "pythonwordcount", Title: "the same with a splitter in Python", Slow: pythonSlow, Acks: both},
-		{Name: StateShape, Go: "statehold", Title: "a bolt with a large state: in Storm kept in Redis, in Stormring on the ring", Acks: []bool{false}, Systems: []System{Storm, InGo}},
+		{Name: StateShape, Go: "statehold", Title: "a bolt with a large state: in Storm kept in Redis, in Stormring on the ring", Acks: []bool{false}},
 	}
-}
-
-// on are the systems that a shape runs on.
-func (s Shape) on() []System {
-	if len(s.Systems) == 0 {
-		return Systems()
-	}
-	return s.Systems
 }

@@ -68,7 +68,7 @@ func (l *lab) runState(ctx context.Context, shape Shape) (m Measures, err error)
 		return m, err
 	}
 	var kept *store
-	if l.on != InGo {
+	if l.on == Storm {
 		if kept, err = l.startStore(ctx); err != nil {
 			return m, err
 		}

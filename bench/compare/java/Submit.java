@@ -18,7 +18,8 @@ import org.apache.storm.tuple.Fields;
  * <pre>Submit NAME SHAPE KEY=VALUE...</pre>
  *
  * <p>SHAPE is null, identity, words, python or state. Keys: folder (of the
- * journals), ack, rate, workers, executors, pending, keys, size, redis (host:port).
+ * journals), ack, rate, workers, executors, pending, keys, size, redis (host:port; none: the
+ * cluster's own state provider).
  */
 public final class Submit {
     private final Map<String, String> options = new HashMap<>();
@@ -49,10 +50,12 @@ public final class Submit {
         if (shape.equals("state")) {
             builder.setSpout("keys", new Hold.Keys(number("keys")));
             builder.setBolt("hold", new Hold(folder, number("size"))).localOrShuffleGrouping("keys");
-            String[] address = options.get("redis").split(":");
-            conf.put(Config.TOPOLOGY_STATE_PROVIDER, "org.apache.storm.redis.state.RedisKeyValueStateProvider");
-            conf.put(Config.TOPOLOGY_STATE_PROVIDER_CONFIG,
-                "{\"jedisPoolConfig\":{\"host\":\"" + address[0] + "\",\"port\":" + address[1] + "}}");
+            if (!options.get("redis").isEmpty()) {
+                String[] address = options.get("redis").split(":");
+                conf.put(Config.TOPOLOGY_STATE_PROVIDER, "org.apache.storm.redis.state.RedisKeyValueStateProvider");
+                conf.put(Config.TOPOLOGY_STATE_PROVIDER_CONFIG,
+                    "{\"jedisPoolConfig\":{\"host\":\"" + address[0] + "\",\"port\":" + address[1] + "}}");
+            }
             return builder;
         }
         boolean ack = Boolean.parseBoolean(options.get("ack"));
