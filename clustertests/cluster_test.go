@@ -224,6 +224,11 @@ func (r *rig) remove() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+	for _, d := range r.supervisor {
+		if pid := d.agent(); pid != 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 	if r.zk != nil {
 		r.zk.end()
 	}

@@ -28,9 +28,6 @@ type example struct {
 	// of checkpoints would be some, and the spout sends a tuple for each number.
 	exact bool
 	right judge
-	// state tells that its state is on the ring, by way of the supervisor: without
-	// one nothing is acked, so that it flows no longer than spouts go on without.
-	state bool
 	quick bool // runs without STORMRING_EXAMPLES, too
 }
 
@@ -47,16 +44,16 @@ var examples = []example{
 	{class: "RollingTopWords", spout: "words", sink: "total", lines: 10, right: ranked},
 	{class: "SkewedRollingTopWords", spout: "words", sink: "total", lines: 12, right: ranked},
 	{class: "SlidingWindow", spout: "numbers", sink: "three", lines: 30, right: windowsSummed},
-	{class: "Stateful", spout: "numbers", sink: "count", lines: 200, right: statesSummed, state: true},
-	{class: "StatefulWindowing", spout: "numbers", sink: "kept", lines: 30, right: windowStates, state: true},
+	{class: "Stateful", spout: "numbers", sink: "count", lines: 200, right: statesSummed},
+	{class: "StatefulWindowing", spout: "numbers", sink: "kept", lines: 30, right: windowStates},
 	{class: "Lambda", spout: "numbers", sink: "write", lines: 200, exact: true, right: multiplied},
 	{class: "MultipleLogger", spout: "words", sink: "log2", lines: 200, exact: true, right: eachOnce("w%d!!!!!!")},
 	{class: "Join", spout: "ages", sink: "write", lines: 200, right: joined("%d %d town%d", func(n int64) string { return fmt.Sprintf("%d %d town%d", n, n%90, n%7) })},
 	{class: "BlobStore", spout: "numbers", sink: "read", lines: 200, exact: true, right: eachOnce("%d first")},
-	{class: "Streams", args: []string{"count"}, spout: "spout1", lines: 500, right: wordsCounted, state: true},
+	{class: "Streams", args: []string{"count"}, spout: "spout1", lines: 500, right: wordsCounted},
 	{class: "Streams", args: []string{"window"}, spout: "spout1", lines: 100, right: wordsSummed},
 	{class: "Streams", args: []string{"join"}, spout: "spout1", lines: 200, right: joined("%d source%d other%d", func(n int64) string { return fmt.Sprintf("%d source%d other%d", n, n, n) })},
-	{class: "Streams", args: []string{"query"}, spout: "spout1", lines: 200, right: queried, state: true},
+	{class: "Streams", args: []string{"query"}, spout: "spout1", lines: 200, right: queried},
 	{class: "Streams", args: []string{"branch"}, spout: "spout1", lines: 100, right: branched},
 	{class: "Streams", args: []string{"typed"}, spout: "spout1", lines: 100, right: typed},
 	{class: "Streams", args: []string{"aggregate"}, spout: "spout1", lines: 20, right: aggregated},
@@ -241,9 +238,7 @@ func (x *run) killSupervisor() {
 	before := x.jvms()
 	s := x.supervisor[0]
 	s.kill()
-	if !x.state {
-		x.flows("a supervisor was killed")
-	}
+	x.flows("a supervisor was killed")
 	s.start()
 	x.awaitSupervisors(len(x.supervisor))
 	x.flows("a supervisor is back")

@@ -167,6 +167,20 @@ func (r *rig) jvms() map[int]int {
 	return pids
 }
 
+// agent is the process that keeps the state of a supervisor's JVMs; 0 if it has none.
+func (d *daemon) agent() int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(line), "\x00agent\x00--conf\x00"+d.dir+"/") {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		return pid
+	}
+	return 0
+}
+
 // TestJava: a jar of Java, submitted by Storm's own client, runs in Storm's own
 // workers: every number comes just once while nothing fails, and at least once though
 // a worker and a supervisor are killed; it is seen, silenced and ended as any other.

@@ -118,7 +118,7 @@ func (s *sums) busy() *daemon {
 }
 
 // TestJavaState: what stateful bolts of Java keep on the ring is exact, though a worker
-// is killed, a host, and a supervisor; it is there after all workers have died at once,
+// is killed, a host, a supervisor, without which it goes on, and an agent; it is there after all workers have died at once,
 // those with windows too; and it is given up when the topology is killed.
 func TestJavaState(t *testing.T) {
 	slow(t)
@@ -127,7 +127,7 @@ func TestJavaState(t *testing.T) {
 		"nimbus.monitor.freq.secs": "1", "nimbus.supervisor.timeout.secs": "4", "supervisor.heartbeat.frequency.secs": "1",
 		"sr3.repair.delay.secs": "1", "stormring.jvm.libs": javaLibs(t),
 	}})
-	s := r.submitSums("sums", 40_000)
+	s := r.submitSums("sums", 70_000)
 	s.flows("the start")
 	s.flows("the first windows") // which a committed version knows of then
 
@@ -137,7 +137,7 @@ func TestJavaState(t *testing.T) {
 
 	host := s.busy()
 	host.kill()
-	for _, pid := range s.jvmsOf(host) {
+	for _, pid := range append(s.jvmsOf(host), host.agent()) {
 		sigkill(t, pid)
 	}
 	s.flows("the death of a host")
@@ -145,9 +145,20 @@ func TestJavaState(t *testing.T) {
 	r.awaitSupervisors(3)
 
 	host = s.busy()
+	agent, workers := host.agent(), s.jvms()
 	host.kill()
+	s.flows("the death of a supervisor")
 	host.start()
+	r.awaitSupervisors(3)
 	s.flows("the restart of a supervisor")
+	if now := host.agent(); now != agent {
+		t.Errorf("a supervisor came back, and the agent is process %d now, and was %d", now, agent)
+	}
+	sigkill(t, agent)
+	s.flows("the death of an agent")
+	if now := s.jvms(); !maps.Equal(now, workers) {
+		t.Errorf("the workers are %v now, and were %v", now, workers)
+	}
 
 	await(t, 4*patience, "all numbers are acked", func() bool { return s.acked() == s.many })
 	s.right("at the end")

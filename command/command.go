@@ -141,7 +141,7 @@ func (e *env) root() *cobra.Command {
 	})
 	root.SetHelpFunc(e.showHelp)
 	root.SetHelpCommand(e.help())
-	root.AddCommand(e.local(), e.submit(), e.nimbus(), e.supervisor(), e.worker(), e.topologies(), e.bench(), e.demo(), e.demoHost(), e.version(), e.completion())
+	root.AddCommand(e.local(), e.submit(), e.nimbus(), e.supervisor(), e.worker(), e.agent(), e.topologies(), e.bench(), e.demo(), e.demoHost(), e.version(), e.completion())
 	root.AddCommand(e.clusterVerbs()...)
 	return root
 }

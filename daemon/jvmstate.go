@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/stormring/stormring/internal/cluster"
 	"github.com/stormring/stormring/internal/conf"
@@ -17,12 +19,47 @@ import (
 	"github.com/stormring/stormring/worker/process"
 )
 
-// jvmAgent is the agent for the state of Java topologies on this host.
-func jvmAgent(d Supervisor, local string, circle *ringNode) (*jvmstate.Agent, error) {
+// JVMAgent keeps the state of Java topologies on the ring for the JVMs of a host. It is
+// a process of its own, which a supervisor starts and which outlives it, as workers do.
+type JVMAgent struct {
+	Conf *conf.Conf
+	// Ring is the address of the supervisor's node, by which the others are found.
+	Ring string
+	// Dir is the supervisor's local directory.
+	Dir    string
+	Logger *slog.Logger
+}
+
+// Run serves until ctx ends, or until neither JVMs nor a supervisor need it.
+func (a JVMAgent) Run(ctx context.Context) error {
+	store, err := ZooKeeper(a.Conf, a.Logger)
+	if err != nil {
+		return err
+	}
+	all := newRingRecords(a.Conf, store)
+	agent, err := jvmAgent(a, all)
+	if err != nil {
+		return errors.Join(err, all.close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		unneeded(ctx, a.Dir, agent)
+		cancel()
+	})
+	err = agent.Run(ctx)
+	cancel()
+	watching.Wait()
+	return errors.Join(err, all.close())
+}
+
+// jvmAgent is the agent itself.
+func jvmAgent(a JVMAgent, all *ringRecords) (*jvmstate.Agent, error) {
 	return jvmstate.New(jvmstate.Config{
-		File: jvm.StateFile(local), Logger: d.Logger,
+		File: jvm.StateFile(a.Dir), Logger: a.Logger,
 		Open: func(topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
-			return openJVMStates(d.Conf, circle, d.Logger, topology, settings)
+			return openJVMStates(a, all, topology, settings)
 		},
 	})
 }
@@ -35,16 +72,17 @@ type jvmStates struct {
 	records *ringRecords
 }
 
-func openJVMStates(host *conf.Conf, circle *ringNode, log *slog.Logger, topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
-	c, err := stateConf(host, settings)
+func openJVMStates(a JVMAgent, all *ringRecords, topology cluster.TopologyID, settings string) (jvmstate.Store, error) {
+	c, err := stateConf(a.Conf, settings)
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of topology %s: %w", topology, err)
 	}
-	s, err := newStates(process.StatesSpec{Topology: topology, Conf: c, Ring: circle.addr, Logger: log.With("topology", topology)})
+	ring := func() string { return a.Ring }
+	s, err := newStates(process.StatesSpec{Topology: topology, Conf: c, Ring: ring, Logger: a.Logger.With("topology", topology)})
 	if err != nil {
 		return nil, err
 	}
-	return &jvmStates{states: s, host: host, conf: c, records: circle.records}, nil
+	return &jvmStates{states: s, host: a.Conf, conf: c, records: all}, nil
 }
 
 // stateConf is the configuration with the settings of a topology or a component.

@@ -37,7 +37,7 @@ type ringNode struct {
 func (r *ringNode) start(ctx context.Context, d Supervisor, id cluster.SupervisorID) error {
 	c := d.Conf
 	r.id, r.log = id, d.Logger
-	r.records = &ringRecords{opener: d.Coord, timeout: c.Duration(conf.ZookeeperSessionTimeout), root: c.String(conf.ZookeeperRoot)}
+	r.records = newRingRecords(c, d.Coord)
 	cfg := node.Config{
 		ID: string(id), Addr: d.RingAddr, Host: d.Host, Rack: c.String(conf.Sr3Rack),
 		Positions: c.Int(conf.Sr3VirtualNodes), Dir: c.String(conf.Sr3Dir),
@@ -132,6 +132,10 @@ type ringRecords struct {
 }
 
 var _ node.Records = (*ringRecords)(nil)
+
+func newRingRecords(c *conf.Conf, store coord.Opener) *ringRecords {
+	return &ringRecords{opener: store, timeout: c.Duration(conf.ZookeeperSessionTimeout), root: c.String(conf.ZookeeperRoot)}
+}
 
 // patience bounds what is asked of the coordination store, so that nobody waits
 // for a store that is away.

@@ -21,7 +21,6 @@ import (
 	"github.com/stormring/stormring/nimbus/client"
 	"github.com/stormring/stormring/supervisor"
 	"github.com/stormring/stormring/supervisor/handler"
-	"github.com/stormring/stormring/supervisor/jvmstate"
 	"github.com/stormring/stormring/supervisor/localizer"
 	"github.com/stormring/stormring/supervisor/slot"
 	"github.com/stormring/stormring/thrift"
@@ -135,9 +134,8 @@ func (d Supervisor) Run(ctx context.Context) error {
 		return errors.Join(err, d.closeListener())
 	}
 	var circle ringNode
-	var agent *jvmstate.Agent
+	found := &jvms{conf: d.Conf, dir: local, log: d.Logger}
 	if d.Listener != nil { // which Storm's own workers speak to
-		found := &jvms{conf: d.Conf, dir: local, log: d.Logger}
 		cfg.JVMs, cfg.JVMState = found.releases, found.state
 	}
 	cfg.Ring = circle.addr
@@ -153,15 +151,16 @@ func (d Supervisor) Run(ctx context.Context) error {
 		cancel()
 		return errors.Join(err, s.Run(over), d.closeListener()) // which closes what it was given
 	}
-	if d.Listener != nil {
-		if agent, err = jvmAgent(d, local, &circle); err != nil {
-			d.Logger.Error("Java topologies get no state on the ring here", "error", err)
-		}
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return circle.run(ctx) })
-	if agent != nil {
-		group.Go(func() error { return agent.Run(ctx) })
+	if d.Listener != nil {
+		agent := JVMAgent{Conf: d.Conf, Ring: circle.addr(), Dir: local, Logger: d.Logger}
+		group.Go(func() error {
+			if err := d.keepAgent(ctx, agent, circle.records, found.state); err != nil && ctx.Err() == nil {
+				d.Logger.Error("Java topologies get no state on the ring here", "error", err)
+			}
+			return nil
+		})
 	}
 	group.Go(func() error { return s.Run(ctx) })
 	if d.Listener != nil {
@@ -174,6 +173,19 @@ func (d Supervisor) Run(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+// keepAgent has the agent run for as long as Java topologies can have state here: in
+// this process if all workers end with it, else in one of its own.
+func (d Supervisor) keepAgent(ctx context.Context, a JVMAgent, all *ringRecords, wanted func() bool) error {
+	if !d.StopWorkers {
+		return keepAgentProcess(ctx, agentSpec{JVMAgent: a, logs: d.LogDir, version: d.Version}, wanted)
+	}
+	agent, err := jvmAgent(a, all)
+	if err != nil {
+		return err
+	}
+	return agent.Run(ctx)
 }
 
 func (d Supervisor) closeListener() error {

@@ -19,6 +19,7 @@ type process struct {
 	pid, parent int
 	cpu         time.Duration
 	resident    int64 // bytes
+	agent       bool  // keeps the state of JVMs, for a supervisor
 }
 
 // parseStat reads a file /proc/PID/stat.
@@ -74,13 +75,16 @@ func processesOf(dir string) (map[int]process, error) {
 		}
 		all[pid] = p
 		if argv, err := os.ReadFile(filepath.Join(path, "cmdline")); err == nil && bytes.Contains(argv, []byte(dir+"/")) {
+			p.agent = bytes.Contains(argv, []byte("\x00agent\x00--conf\x00"))
 			own[pid] = p
 		}
 	}
 	for pid, p := range all {
 		for at, ok := p, true; ok; at, ok = all[at.parent] {
 			if _, is := own[at.pid]; is {
-				own[pid] = p
+				if at.pid != pid {
+					own[pid] = p
+				}
 				break
 			}
 		}

@@ -218,10 +218,9 @@ func (s *system) use() (usage, error) {
 	if err != nil {
 		return u, err
 	}
-	daemons := s.daemonPIDs()
 	for pid, p := range own {
 		u.cpu[pid] = p.cpu
-		if slices.Contains(daemons, pid) {
+		if s.isDaemon(p) {
 			u.daemons += p.resident
 		} else {
 			u.workers += p.resident
@@ -241,20 +240,15 @@ func (u usage) since(before usage) (own, others time.Duration) {
 	return own, max(0, u.all-before.all-own)
 }
 
-func (s *system) daemonPIDs() []int {
-	var pids []int
-	for _, d := range s.daemons {
-		pids = append(pids, d.cmd.Process.Pid)
-	}
-	return pids
+// isDaemon tells the daemons that were started, and their agents, from workers.
+func (s *system) isDaemon(p process) bool {
+	return p.agent || slices.ContainsFunc(s.daemons, func(d *daemon) bool { return d.cmd.Process.Pid == p.pid })
 }
 
 // workers are the processes that are no daemons.
 func (s *system) workers() (map[int]process, error) {
 	own, err := processesOf(s.dir)
-	for _, pid := range s.daemonPIDs() {
-		delete(own, pid)
-	}
+	maps.DeleteFunc(own, func(_ int, p process) bool { return s.isDaemon(p) })
 	return own, err
 }
 

@@ -255,3 +255,10 @@ func (a *Agent) put(id cluster.TopologyID) {
 		s.Close()
 	}
 }
+
+// Idle tells that no JVM is connected.
+func (a *Agent) Idle() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.count == 0
+}

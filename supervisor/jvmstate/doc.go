@@ -1,6 +1,6 @@
 // Package jvmstate is the agent through which the state of Java topologies gets
 // onto the ring: Storm's own workers, each in a JVM, connect to the agent of their
-// host's supervisor. The other end is multilang/java.
+// host. The other end is multilang/java.
 //
 // Begin at [Agent] (agent.go), which listens; conn.go is one connection, which is one
 // namespace of a task, with a goroutine of its own; keep.go is what it does for a

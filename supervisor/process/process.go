@@ -182,6 +182,16 @@ func lockRoot(ctx context.Context, root string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
+// InUse tells whether a Manager of any process has this root.
+func InUse(root string) bool {
+	f, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // which gives the lock back
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
 // Close stops looking after the workers and leaves them running. Handles that
 // are not done will never be.
 func (m *Manager) Close() error {

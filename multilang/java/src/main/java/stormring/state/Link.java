@@ -21,7 +21,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The connection of one state to the supervisor of this host, which is made anew when it breaks.
+ * The connection of one state to the agent of this host, which is made anew when it breaks.
  * The frames are those of supervisor/jvmstate. One thread at a time uses it.
  */
 final class Link {
@@ -49,7 +49,7 @@ final class Link {
     private static final int MAX_CHUNK = 1 << 20;
     private static final int MAX_FRAME = MAX_CHUNK + 64;
     private static final int CONNECT_MILLIS = 5000;
-    /** The supervisor says something every two seconds while it works. */
+    /** The agent says something every two seconds while it works. */
     private static final int SILENCE_MILLIS = 30000;
     private static final long FIRST_PAUSE = 50;
     private static final long LAST_PAUSE = 2000;
@@ -69,7 +69,7 @@ final class Link {
         this.where = where;
     }
 
-    /** What is asked of the supervisor, over a connection. */
+    /** What is asked of the agent, over a connection. */
     interface Call<T> {
         T run() throws IOException;
     }
@@ -80,10 +80,10 @@ final class Link {
     }
 
     /**
-     * Makes a call, again and again while the supervisor is away.
+     * Makes a call, again and again while the agent is away.
      *
-     * @throws RefusedException if the supervisor refuses
-     * @throws IllegalStateException if the supervisor is away for too long
+     * @throws RefusedException if the agent refuses
+     * @throws IllegalStateException if the agent is away for too long
      */
     <T> T call(String what, int first, Greeting greeting, Call<T> call) {
         lock.lock();
@@ -99,9 +99,9 @@ final class Link {
                 } catch (IOException e) {
                     close();
                     if (System.nanoTime() - until > 0) {
-                        throw new IllegalStateException(where + ": cannot " + what + ": the supervisor of this host does not answer: " + e, e);
+                        throw new IllegalStateException(where + ": cannot " + what + ": the agent of this host's supervisor does not answer: " + e, e);
                     }
-                    LOG.warn("{}: the supervisor of this host does not answer, trying again to {}: {}", where, what, e.toString());
+                    LOG.warn("{}: the agent of this host's supervisor does not answer, trying again to {}: {}", where, what, e.toString());
                     sleep(pause);
                     pause = Math.min(2 * pause, LAST_PAUSE);
                 } catch (RuntimeException | Error e) {

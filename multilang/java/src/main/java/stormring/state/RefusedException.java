@@ -1,6 +1,6 @@
 package stormring.state;
 
-/** What the supervisor has refused; Storm rolls back then, and tries again. */
+/** What the agent has refused; Storm rolls back then, and tries again. */
 final class RefusedException extends RuntimeException {
     private static final long serialVersionUID = 1;
 

@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A namespace. All of it is here in memory, encoded; what changes goes to the supervisor when a
+ * A namespace. All of it is here in memory, encoded; what changes goes to the agent when a
  * transaction is prepared. Values are encoded when they are put: what changes in a value later is
  * not saved unless it is put again.
  *
@@ -34,7 +34,7 @@ final class RingState<K, V> implements KeyValueState<K, V> {
     private final Serializer<V> values;
 
     // Of calls, of which there is one at a time.
-    /** What the supervisor has; null before it has said so. */
+    /** What the agent has; null before it has said so. */
     private Version committed;
     /** What it has prepared beyond that, and the transaction; null for nothing. */
     private Version prepared;
@@ -224,7 +224,7 @@ final class RingState<K, V> implements KeyValueState<K, V> {
         log.clear();
     }
 
-    /** The supervisor's state is of this version: so what is here has to be that one, with what was changed since. */
+    /** The agent's state is of this version: so what is here has to be that one, with what was changed since. */
     private void settle(Version version) throws IOException {
         if (version.equals(committed)) {
             return;

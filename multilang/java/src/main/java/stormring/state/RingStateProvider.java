@@ -10,7 +10,7 @@ import org.apache.storm.state.StateProvider;
 import org.apache.storm.task.TopologyContext;
 
 /**
- * Keeps the state of bolts on the ring of the cluster, by way of the supervisor of the worker's
+ * Keeps the state of bolts on the ring of the cluster, by way of the agent on the worker's
  * host. It is what topology.state.provider names.
  *
  * <p>Keys and values are serialized by Kryo, or as topology.state.provider.config says, which is

@@ -4,7 +4,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 
-/** A version of a state: the supervisor's number of the transaction, and its era. */
+/** A version of a state: the agent's number of the transaction, and its era. */
 final class Version {
     final long tx;
     final long era;

@@ -14,7 +14,7 @@ final class Where {
     final boolean spout;
     /** The settings of the topology that concern state, as JSON. */
     final String settings;
-    /** How long to go without the supervisor, in milliseconds. */
+    /** How long to go without the agent, in milliseconds. */
     final long patience;
 
     Where(String topology, String component, int task, String namespace, boolean spout, String settings, long patience) {
