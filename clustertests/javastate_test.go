@@ -180,6 +180,7 @@ func TestJavaState(t *testing.T) {
 	s.shows("sum", "window", "window-window", "window-window-partitions", "window-window-systemstate")
 	s.chose("sum", recovery.Tree, 2)
 	s.chose("window-window", recovery.Auto, 3)
+	s.noticed()
 	r.must("kill", "sums", "-w", "0")
 	await(t, patience, "no JVM is left", func() bool { return len(r.jvms()) == 0 })
 	// Without it the nodes of the ring let all objects go, after ten minutes.
@@ -232,5 +233,23 @@ func (s *sums) chose(component string, mode recovery.Mode, replicas int) {
 				s.t.Errorf("task %d of %s has mode %s and %d replicas, not %s and %d", got.Task, component, got.Mode, got.Replicas, mode, replicas)
 			}
 		}
+	}
+}
+
+// noticed checks that the reports say how long killed workers were missed: for less than a
+// second, as their supervisor was there.
+func (s *sums) noticed() {
+	s.t.Helper()
+	var all []overview.Recovery
+	if _, ok := watch(s.t, patience, func() bool {
+		all = nil
+		for _, c := range shown[overview.Topology](s.rig, "recovery", "sums", "--json").Components {
+			for i := range c.Tasks {
+				all = append(all, c.Tasks[i].Recoveries...)
+			}
+		}
+		return slices.ContainsFunc(all, func(v overview.Recovery) bool { return v.DetectMS > 0 && v.DetectMS < 1000 && v.PlaceMS > 0 })
+	}); !ok {
+		s.t.Errorf("of no recovery it is known how long the worker was missed: %+v", all)
 	}
 }

@@ -103,12 +103,15 @@ func stateConf(host *conf.Conf, settings string) (*conf.Conf, error) {
 }
 
 // Keep implements jvmstate.Store.
-func (s *jvmStates) Keep(component string, task int32, settings string, post func(func())) (jvmstate.Keeper, error) {
-	c, err := stateConf(s.host, settings)
+func (s *jvmStates) Keep(n jvmstate.Namespace) (jvmstate.Keeper, error) {
+	c, err := stateConf(s.host, n.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("the configuration of %s: %w", component, err)
+		return nil, fmt.Errorf("the configuration of %s: %w", n.Component, err)
 	}
-	return s.states.Keep(worker.KeepSpec{Component: component, Task: storm.TaskID(task), Conf: c, Post: post})
+	// The agent serves many workers: each tells of its own loss.
+	own := *s.states
+	own.noticed, own.detect = n.Noticed, n.Detect
+	return own.Keep(worker.KeepSpec{Component: n.Component, Task: storm.TaskID(n.Task), Conf: c, Post: n.Post})
 }
 
 // Join implements jvmstate.Store.

@@ -29,11 +29,24 @@ type Store interface {
 	Join(ctx context.Context, component string, task int32) error
 	// Unsaved names those of all that have joined that have not saved version v.
 	Unsaved(ctx context.Context, v checkpoint.Version) ([]string, error)
-	// Keep makes the keeper of a namespace, with its component's settings as JSON. post
-	// runs a function on the goroutine that calls the keeper's methods.
-	Keep(component string, task int32, settings string, post func(func())) (Keeper, error)
+	// Keep makes the keeper of a namespace.
+	Keep(n Namespace) (Keeper, error)
 	// Close ends all that is under way.
 	Close()
+}
+
+// Namespace is what is to be kept.
+type Namespace struct {
+	Component string
+	Task      int32
+	// Settings are its component's, as JSON.
+	Settings string
+	// Noticed is when its worker was missed, Detect how long it was lost by then; zero
+	// if that is not known.
+	Noticed time.Time
+	Detect  time.Duration
+	// Post runs a function on the goroutine that calls the keeper's methods.
+	Post func(func())
 }
 
 // Keeper keeps the state of one namespace, as executor.Keeper does that of a task.

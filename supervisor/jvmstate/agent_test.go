@@ -4,8 +4,10 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stormring/stormring/worker/checkpoint"
 )
@@ -308,7 +310,7 @@ func TestStrangers(t *testing.T) {
 	}
 	j = &jvm{t: t, net: r.dial()}
 	j.send(open, helloBody(r.hello(), format+1))
-	j.wantFailure(stranger, "it speaks version 2 of the protocol")
+	j.wantFailure(stranger, "it speaks version 3 of the protocol")
 	for name, first := range map[string][]byte{
 		"no open":   appendFrame(nil, commit, appendLongs(nil, 1)),
 		"too large": {0, 16, 0, 0, byte(open)},
@@ -441,6 +443,30 @@ func TestOwnerOf(t *testing.T) {
 	} {
 		if got := ownerOf(c.component, c.task, c.namespace); got != c.want {
 			t.Errorf("%q of %s/%d is %q, not %q", c.namespace, c.component, c.task, got, c.want)
+		}
+	}
+}
+
+// The keeper of a namespace is told of its component's settings, and since when its
+// worker was missed, if the JVM knows.
+func TestNamespacesAreDescribed(t *testing.T) {
+	r := newRig(t)
+	h := r.hello()
+	h.settings, h.noticed, h.detect = `{"topology.sr3.replicas": 2}`, 1_700_000_000_123, 2_500
+	r.opened(h, empty)
+	r.opened(later(r.hello()), empty)
+	r.ring.mu.Lock()
+	defer r.ring.mu.Unlock()
+	for i, want := range []Namespace{
+		{Component: h.component, Task: h.task, Settings: h.settings, Noticed: time.UnixMilli(1_700_000_000_123), Detect: 2500 * time.Microsecond},
+		{Component: h.component, Task: h.task, Settings: r.hello().settings},
+	} {
+		got := r.ring.namespaces[i]
+		if got.Post == nil {
+			t.Error("there is no way to post")
+		}
+		if got.Post = nil; !reflect.DeepEqual(got, want) {
+			t.Errorf("namespace %d is %+v, not %+v", i, got, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/stormring/stormring/worker/checkpoint"
 )
@@ -28,7 +29,11 @@ type kept struct {
 
 // keeps serves a task.
 func (c *conn) keeps() error {
-	keeper, err := c.store.Keep(c.owner.component, c.owner.task, c.hello.settings, c.posts.post)
+	n := Namespace{Component: c.owner.component, Task: c.owner.task, Settings: c.hello.settings, Post: c.posts.post}
+	if c.hello.noticed > 0 {
+		n.Noticed, n.Detect = time.UnixMilli(c.hello.noticed), time.Duration(max(0, c.hello.detect))*time.Microsecond
+	}
+	keeper, err := c.store.Keep(n)
 	if err != nil {
 		return c.fail(err)
 	}

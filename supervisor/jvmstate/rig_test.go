@@ -43,10 +43,10 @@ type ring struct {
 	// asked is told that Unsaved was called; nil for nobody.
 	asked chan struct{}
 	// open and kept count stores and keepers.
-	open, kept        int
-	settings          []string      // of stores
-	componentSettings []string      // of keepers
-	changed           chan struct{} // closed and made anew
+	open, kept int
+	settings   []string      // of stores
+	namespaces []Namespace   // of keepers
+	changed    chan struct{} // closed and made anew
 }
 
 func newRing() *ring {
@@ -140,10 +140,10 @@ func (s store) Unsaved(_ context.Context, v checkpoint.Version) (unsaved []strin
 	return unsaved, nil
 }
 
-func (s store) Keep(component string, task int32, settings string, post func(func())) (Keeper, error) {
+func (s store) Keep(n Namespace) (Keeper, error) {
 	s.count(0, 1)
-	s.set(func() { s.componentSettings = append(s.componentSettings, settings) })
-	return &keeper{ring: s.ring, owner: fmt.Sprintf("%s/%d", component, task), post: post, state: storm.NewMapState()}, nil
+	s.set(func() { s.namespaces = append(s.namespaces, n) })
+	return &keeper{ring: s.ring, owner: fmt.Sprintf("%s/%d", n.Component, n.Task), post: n.Post, state: storm.NewMapState()}, nil
 }
 
 func (s store) Close() { s.count(-1, 0) }
@@ -327,7 +327,7 @@ func helloBody(h hello, version uint32) []byte {
 	if h.spout {
 		spout = 1
 	}
-	return appendText(append(b, spout), h.settings)
+	return appendLongs(appendText(append(b, spout), h.settings), h.noticed, h.detect)
 }
 
 func (j *jvm) send(k kind, body []byte) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	// format is the version of the protocol.
-	format = 1
+	format = 2
 	// maxChunk is how much of a stream of entries one frame has.
 	maxChunk = 1 << 20
 	// maxFrame is how long a frame may be, with its kind and without its length.
@@ -191,6 +191,9 @@ type hello struct {
 	spout bool
 	// settings are the component's, which are the topology's where it has none, as JSON.
 	settings string
+	// noticed is when its worker was missed, in milliseconds, detect how long it was lost
+	// by then, in microseconds; 0 if that is not known, or if it is not the first time.
+	noticed, detect int64
 }
 
 func decodeHello(body []byte) (hello, error) {
@@ -202,6 +205,7 @@ func decodeHello(body []byte) (hello, error) {
 	h := hello{
 		token: f.text(), topology: f.text(), component: f.text(), task: f.int(), namespace: f.text(),
 		boot: f.long(), serial: f.long(), spout: f.byte() != 0, settings: f.text(),
+		noticed: f.long(), detect: f.long(),
 	}
 	return h, f.end()
 }

@@ -36,7 +36,7 @@ final class Link {
 
     private static final Logger LOG = LoggerFactory.getLogger(Link.class);
     private static final String FILE = "stormring.state.file";
-    private static final int FORMAT = 1;
+    private static final int FORMAT = 2;
     private static final int OPEN = 1;
     private static final int CHANGES = 4;
     private static final int END = 5;
@@ -55,6 +55,9 @@ final class Link {
     private static final long LAST_PAUSE = 2000;
     private static final long BOOT = ManagementFactory.getRuntimeMXBean().getStartTime();
     private static final AtomicLong SERIALS = new AtomicLong();
+    /** When this worker was missed, in milliseconds, and after how many microseconds; 0 if unknown. */
+    private static final long NOTICED = (long) number("STORMRING_NOTICED_MS");
+    private static final long DETECT = (long) (1000 * number("STORMRING_DETECT_MS"));
 
     final Where where;
     private final long serial = SERIALS.incrementAndGet();
@@ -64,6 +67,8 @@ final class Link {
     private DataOutputStream out;
     /** That of the frame that came last. */
     private byte[] body;
+    /** Whether there was an answer before: what is loaded then is not since the worker was missed. */
+    private boolean known;
 
     Link(Where where) {
         this.where = where;
@@ -94,6 +99,7 @@ final class Link {
                 try {
                     if (socket == null) {
                         greeting.greet(dial(first));
+                        known = true;
                     }
                     return call.run();
                 } catch (IOException e) {
@@ -153,9 +159,20 @@ final class Link {
         hello.writeLong(serial);
         hello.writeByte(where.spout ? 1 : 0);
         write(hello, where.settings);
+        hello.writeLong(known ? 0 : NOTICED);
+        hello.writeLong(known ? 0 : DETECT);
         send(OPEN, body.toByteArray());
         out.flush();
         return answer(first, true);
+    }
+
+    private static double number(String variable) {
+        String text = System.getenv(variable);
+        try {
+            return text == null ? 0 : Double.parseDouble(text);
+        } catch (NumberFormatException e) {
+            return 0; // it is for reports only
+        }
     }
 
     private static void write(DataOutputStream to, String text) throws IOException {
