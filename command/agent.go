@@ -43,8 +43,6 @@ func (e *env) agent() *cobra.Command {
 				defer file.Close()
 				out = file
 			}
-			restore := tuneGC()
-			defer restore()
 			logger := slog.New(slog.NewTextHandler(out, nil))
 			logger.Info("the agent for the state of JVMs starts", "pid", os.Getpid())
 			err = daemon.JVMAgent{Conf: c, Ring: ring, Dir: dir, Logger: logger}.Run(cmd.Context())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/stormring/stormring/internal/cluster"
@@ -100,6 +101,13 @@ func stateConf(host *conf.Conf, settings string) (*conf.Conf, error) {
 	// A JVM has all of its state, or none.
 	own[string(storm.ConfTopologySr3Resume)] = "full"
 	return host.Topology(own)
+}
+
+// Close implements jvmstate.Store. The agent goes on, without the memory of a topology
+// that may not come back.
+func (s *jvmStates) Close() {
+	s.states.Close()
+	debug.FreeOSMemory()
 }
 
 // Keep implements jvmstate.Store.
