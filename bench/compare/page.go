@@ -60,8 +60,8 @@ each word, and keeps all lines that it reads meanwhile; nothing bounds them if t
 				b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(row)-2) + "\n")
 			}
 		}
-		if s.title == "Control plane" {
-			b.WriteString("\n" + verdict(r))
+		if said := verdict(r, s.state); said != "" && (s.state || s.title == "Control plane") {
+			b.WriteString("\n" + said)
 		}
 	}
 	if len(r.Failures) > 0 {
@@ -88,14 +88,15 @@ func controls() map[string]func(Measures) float64 {
 	}
 }
 
-// verdict says in which rows the control plane is slower with the same jar.
-func verdict(r Report) string {
+// verdict says in which rows, those of the state or the others, the control plane is
+// slower with the same jar.
+func verdict(r Report, state bool) string {
 	var slower []string
 	compared := 0
 	of := controls()
 	for _, ours := range r.Results {
 		theirs, ok := r.find(key{ours.Topology, ours.Ack, Storm})
-		if ours.System != SameJar || !ok {
+		if ours.System != SameJar || !ok || (ours.Topology == StateShape) != state {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(of)) {
