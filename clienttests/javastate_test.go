@@ -27,8 +27,8 @@ type memory struct {
 	settings chan string
 }
 
-func (m memory) Keep(component string, task int32, _ string, post func(func())) (jvmstate.Keeper, error) {
-	return m.MemoryStates.Keep(worker.KeepSpec{Component: component, Task: api.TaskID(task), Post: post})
+func (m memory) Keep(n jvmstate.Namespace) (jvmstate.Keeper, error) {
+	return m.MemoryStates.Keep(worker.KeepSpec{Component: n.Component, Task: api.TaskID(n.Task), Post: n.Post})
 }
 
 func (memory) Join(context.Context, string, int32) error { return nil }
