@@ -95,6 +95,7 @@ func (l *linked) serve(ctx context.Context) {
 			break
 		}
 		m := message{ID: q.ID}
+		var watch <-chan coord.Event
 		switch {
 		case q.Op == opOpen && l.session == nil:
 			m.Failure = failureOf(l.open(ctx, q, &m, gone))
@@ -102,10 +103,15 @@ func (l *linked) serve(ctx context.Context) {
 			m.Failure = failureOf(errors.New("no session is open"))
 		default:
 			closed = q.Op == opClose
-			m.Failure = failureOf(l.do(ctx, q, &m))
+			var err error
+			watch, err = l.do(ctx, q, &m)
+			m.Failure = failureOf(err)
 		}
 		l.catchUp()
 		l.send(&m)
+		if watch != nil { // whose client knows of it now
+			l.push(q.ID, watch)
+		}
 	}
 	close(gone)
 	if l.session != nil {
@@ -170,13 +176,12 @@ func (l *linked) push(id uint64, c <-chan coord.Event) {
 	})
 }
 
-// do performs an operation.
-func (l *linked) do(ctx context.Context, q request, m *message) (err error) {
+// do performs an operation, and returns the watch that it sets.
+func (l *linked) do(ctx context.Context, q request, m *message) (watch <-chan coord.Event, err error) {
 	s := l.session
-	var watch <-chan coord.Event
 	switch q.Op {
 	case opClose:
-		return s.Close(ctx)
+		err = s.Close(ctx)
 	case opGet:
 		if q.Watch {
 			m.Data, m.Stat, watch, err = s.GetW(ctx, q.Path)
@@ -209,8 +214,5 @@ func (l *linked) do(ctx context.Context, q request, m *message) (err error) {
 	default:
 		err = fmt.Errorf("there is no operation %q", q.Op)
 	}
-	if watch != nil {
-		l.push(q.ID, watch)
-	}
-	return err
+	return watch, err
 }

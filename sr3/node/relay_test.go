@@ -187,7 +187,12 @@ func TestSkip(t *testing.T) {
 // Relays pass on that a node lacks a part, and who it is.
 func TestRelayPassesLacks(t *testing.T) {
 	t.Parallel()
-	r := newBrokenRig(t, "a", "b", "c")
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c"} {
+		// Upkeep would bring back what is deleted.
+		r.start(name, func(c *Config) { c.RepairDelay, c.UpkeepEvery = time.Hour, time.Hour })
+	}
+	r.settle()
 	m := r.big().last
 	if err := r.nodes["a"].store.Delete(t.Context(), m.Shards[3][0]); err != nil {
 		t.Fatal(err)
