@@ -145,7 +145,7 @@ func TestJavaState(t *testing.T) {
 	r.awaitSupervisors(3)
 
 	host = s.busy()
-	agent, workers := host.agent(), s.jvms()
+	agent := host.agent()
 	host.kill()
 	s.flows("the death of a supervisor")
 	host.start()
@@ -154,6 +154,7 @@ func TestJavaState(t *testing.T) {
 	if now := host.agent(); now != agent {
 		t.Errorf("a supervisor came back, and the agent is process %d now, and was %d", now, agent)
 	}
+	workers := s.jvms()
 	sigkill(t, agent)
 	s.flows("the death of an agent")
 	if now := s.jvms(); !maps.Equal(now, workers) {
