@@ -25,13 +25,9 @@ func (e *env) agent() *cobra.Command {
 			if settings == "" || dir == "" || ring == "" {
 				return usagef("agent needs --conf, --dir and --ring; it is started by a supervisor")
 			}
-			text, err := os.ReadFile(settings)
+			base, err := hostSettings(settings)
 			if err != nil {
-				return fmt.Errorf("the host's configuration: %w", err)
-			}
-			base, err := conf.ParseJSON(string(text))
-			if err != nil {
-				return fmt.Errorf("%s: %w", settings, err)
+				return err
 			}
 			c, err := conf.Defaults().With("the configuration of the host", base)
 			if err != nil {

@@ -61,12 +61,9 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 	}
 	base := map[string]any{}
 	if f.conf != "" {
-		text, err := os.ReadFile(f.conf)
-		if err != nil {
-			return fmt.Errorf("the host's configuration: %w", err)
-		}
-		if base, err = conf.ParseJSON(string(text)); err != nil {
-			return fmt.Errorf("%s: %w", f.conf, err)
+		var err error
+		if base, err = hostSettings(f.conf); err != nil {
+			return err
 		}
 	}
 	out := e.stderr
@@ -92,6 +89,19 @@ func (e *env) runWorker(cmd *cobra.Command, f workerFlags) error {
 	}
 	log.Info("worker ends")
 	return nil
+}
+
+// hostSettings reads the file with the host's configuration that a supervisor has written.
+func hostSettings(file string) (map[string]any, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("the host's configuration: %w", err)
+	}
+	settings, err := conf.ParseJSON(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return settings, nil
 }
 
 // noticed is when the supervisor noticed that this worker is needed.

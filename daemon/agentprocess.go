@@ -25,10 +25,11 @@ const (
 	idleEvery = 30 * time.Second
 )
 
-// agentSpec says which agent a supervisor wants.
+// agentSpec says which agent a supervisor wants: of which program and version, with logs
+// in which folder, absolute.
 type agentSpec struct {
 	JVMAgent
-	logs, version string
+	program, version, logs string
 }
 
 // agentRoot is where the agent's process has its files, in storm.local.dir.
@@ -42,7 +43,7 @@ func keepAgentProcess(ctx context.Context, spec agentSpec, wanted func() bool) (
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	id, argv, err := spec.command(m)
+	settings, id, err := spec.told()
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func keepAgentProcess(ctx context.Context, spec agentSpec, wanted func() bool) (
 	failed := false
 	for {
 		if wanted() {
-			err := spec.ensure(ctx, m, id, argv)
+			err := spec.ensure(ctx, m, id, settings)
 			if err != nil && !failed && ctx.Err() == nil {
 				spec.Logger.Error("Java topologies get no state on the ring here for now", "error", err)
 			}
@@ -72,53 +73,39 @@ func keepAgentProcess(ctx context.Context, spec agentSpec, wanted func() bool) (
 	}
 }
 
-// command is how the agent is started, and what it is called: all that it is told is in
-// the name, so that one with other settings has another.
-func (s agentSpec) command(m *process.Manager) (id string, argv []string, err error) {
-	program, err := os.Executable()
+// told is the configuration that the agent is given, as JSON, and its name: all that it is
+// told is in that, so that one with other settings has another.
+func (s agentSpec) told() (settings []byte, id string, err error) {
+	info, err := os.Stat(s.program)
 	if err != nil {
-		return "", nil, fmt.Errorf("this program's own path: %w", err)
+		return nil, "", fmt.Errorf("this program: %w", err)
 	}
-	info, err := os.Stat(program)
-	if err != nil {
-		return "", nil, fmt.Errorf("this program: %w", err)
-	}
-	logs, err := filepath.Abs(s.logs)
-	if err != nil {
-		return "", nil, err
-	}
-	settings, err := json.Marshal(s.Conf.All())
-	if err != nil {
-		return "", nil, fmt.Errorf("the configuration of the agent for state of JVMs: %w", err)
+	if settings, err = json.Marshal(s.Conf.All()); err != nil {
+		return nil, "", fmt.Errorf("the configuration of the agent for state of JVMs: %w", err)
 	}
 	sum := fnv.New64a()
-	fmt.Fprintf(sum, "%s %s %d %d %s %s", s.version, program, info.Size(), info.ModTime().UnixNano(), s.Ring, settings)
-	id = fmt.Sprintf("agent-%016x", sum.Sum64())
-	file := filepath.Join(m.Dir(id), "conf.json")
-	return id, []string{program, "agent", "--conf", file, "--dir", s.Dir, "--ring", s.Ring, "--log", filepath.Join(logs, "jvm-agent.log")}, nil
+	fmt.Fprintf(sum, "%s %s %d %d %s %s", s.version, s.program, info.Size(), info.ModTime().UnixNano(), s.Ring, settings)
+	return settings, fmt.Sprintf("agent-%016x", sum.Sum64()), nil
 }
 
 // ensure starts the agent unless it runs.
-func (s agentSpec) ensure(ctx context.Context, m *process.Manager, id string, argv []string) error {
+func (s agentSpec) ensure(ctx context.Context, m *process.Manager, id string, settings []byte) error {
 	if _, alive, err := m.Find(id); err != nil || alive {
 		return err
 	}
 	if err := m.Clear(ctx, id); err != nil {
 		return err
 	}
-	settings, err := json.Marshal(s.Conf.All())
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(m.Dir(id), 0o750); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(m.Dir(id), "conf.json"), settings, 0o600); err != nil {
+	file := filepath.Join(m.Dir(id), "conf.json")
+	if err := os.WriteFile(file, settings, 0o600); err != nil {
 		return err
 	}
 	h, err := m.Start(ctx, process.Spec{
-		WorkerID: id, Argv: argv, Env: os.Environ(), LogDir: filepath.Join(filepath.Dir(argv[len(argv)-1]), "jvm-agent"),
-		LogMaxBytes: 1 << 20, LogKeep: 1,
+		WorkerID: id, Env: os.Environ(), LogDir: filepath.Join(s.logs, "jvm-agent"), LogMaxBytes: 1 << 20, LogKeep: 1,
+		Argv: []string{s.program, "agent", "--conf", file, "--dir", s.Dir, "--ring", s.Ring, "--log", filepath.Join(s.logs, "jvm-agent.log")},
 	})
 	if err == nil {
 		s.Logger.Info("the agent for the state of Java topologies runs", "pid", h.PID())

@@ -55,11 +55,15 @@ type agentRig struct {
 
 func (r *agentRig) supervise(ring string, wanted bool) {
 	r.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		r.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(r.Context())
 	r.stop, r.ended = stop, make(chan error, 1)
 	spec := agentSpec{
 		JVMAgent: JVMAgent{Conf: conf.Defaults(), Ring: ring, Dir: r.dir, Logger: slog.New(slog.DiscardHandler)},
-		logs:     filepath.Join(r.dir, "logs"),
+		program:  program, logs: filepath.Join(r.dir, "logs"),
 	}
 	go func() { r.ended <- keepAgentProcess(ctx, spec, func() bool { return wanted }) }()
 }

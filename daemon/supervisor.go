@@ -179,7 +179,15 @@ func (d Supervisor) Run(ctx context.Context) error {
 // this process if all workers end with it, else in one of its own.
 func (d Supervisor) keepAgent(ctx context.Context, a JVMAgent, all *ringRecords, wanted func() bool) error {
 	if !d.StopWorkers {
-		return keepAgentProcess(ctx, agentSpec{JVMAgent: a, logs: d.LogDir, version: d.Version}, wanted)
+		program, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("this program's own path: %w", err)
+		}
+		logs, err := filepath.Abs(d.LogDir)
+		if err != nil {
+			return err
+		}
+		return keepAgentProcess(ctx, agentSpec{JVMAgent: a, program: program, version: d.Version, logs: logs}, wanted)
 	}
 	agent, err := jvmAgent(a, all)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 //	6   0, 2 bytes
 //	8   number of objects, 4 bytes
 //	12  bytes of what follows before compression, 8 bytes
-//	20  per object: its length, 4 bytes, and the object, not compressed
+//	20  per object: its length, 4 bytes, and the object, not compressed, but lean if
+//	    its entries are small
 const (
 	bundleHead   = 20
 	bundleMagic  = "SR3b"
@@ -54,7 +55,7 @@ func (c *Codec) FoldMany(chains [][]*Object) ([]byte, error) {
 	return raw, nil
 }
 
-// OpenBundle gives the bases of a bundle, which share one piece of memory. It
+// OpenBundle gives the bases of a bundle; those that are not lean share one piece of memory. It
 // is as careful as Open.
 func (c *Codec) OpenBundle(stored []byte) ([]*Object, error) {
 	if len(stored) < bundleHead || string(stored[:4]) != bundleMagic {
