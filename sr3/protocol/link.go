@@ -3,8 +3,8 @@ package protocol
 // Link is what was measured of one host, in bytes a second; 0 is unknown, as it is
 // for a node of an older release.
 type Link struct {
-	// Up is what its link sends, as seen while several others took it; UpLeast what
-	// it sends at least.
+	// Up is what its link sends, as seen while several others waited for it at the
+	// same time; UpLeast what it sends at least.
 	Up      int64 `json:"up,omitempty"`
 	UpLeast int64 `json:"upLeast,omitempty"`
 	// Down is the most that its link has brought.

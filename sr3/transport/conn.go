@@ -77,7 +77,7 @@ func newConn(e *Endpoint, nc net.Conn, dialed bool, addr string, theirs hello, l
 		serving:  map[uint64]*servedCall{},
 	}
 	c.stays = c.tcp != nil && isLocal(nc.LocalAddr(), nc.RemoteAddr())
-	_, _, c.confirms = counts(c.tcp)
+	_, c.confirms = counts(c.tcp)
 	c.in = wire{c: c, nc: nc, buf: make([]byte, wireBytes)}
 	c.out.meter.skip = 2 * mib
 	c.lastIn.Store(int64(c.born))
@@ -199,24 +199,33 @@ func (c *conn) message(payload []byte) (queued, alive bool) {
 	return len(c.out.control) < messageBytes && c.controlLocked(header{kind: kindMessage}, payload) == nil, true
 }
 
+// counters are what the kernel knows of a connection: the bytes that the other side
+// has confirmed and those that came, and for how long there was something on its
+// way or waiting, but for when the other side had no room.
+type counters struct {
+	acked, received uint64
+	busy            time.Duration
+}
+
 // delivered is how many bytes the other side has: as its kernel says, else as ours
-// has taken them, which is some more.
-func (c *conn) delivered() (n uint64, ok bool) {
+// has taken them, which is some more; and for how long the connection was busy, 0 if
+// nobody knows.
+func (c *conn) delivered() (n uint64, busy time.Duration, ok bool) {
 	if c.confirms {
-		acked, _, ok := counts(c.tcp) // not once it is closed
-		return acked, ok
+		k, ok := counts(c.tcp) // not once it is closed
+		return k.acked, k.busy, ok
 	}
-	return c.out.bulkWritten.Load(), true
+	return c.out.bulkWritten.Load(), 0, true
 }
 
 // arrived is how many bytes have come: as our kernel says, since we may read late,
 // else as we have read them.
-func (c *conn) arrived() (n uint64, ok bool) {
+func (c *conn) arrived() (n uint64, busy time.Duration, ok bool) {
 	if c.confirms {
-		_, received, ok := counts(c.tcp)
-		return received, ok
+		k, ok := counts(c.tcp)
+		return k.received, 0, ok
 	}
-	return c.in.bulk.Load(), true
+	return c.in.bulk.Load(), 0, true
 }
 
 // isLocal tells whether both ends of a connection have the same address.

@@ -16,9 +16,13 @@ const (
 	gaugePeer = 256 * kib
 	// gaugeMinutes is for how many minutes with traffic the best rate is kept.
 	gaugeMinutes = 10
-	// gaugeShare is the part of all bytes from which on a peer counts as one of
-	// those that share the link.
+	// gaugeShare is the part of all bytes that the largest peer leaves to others
+	// if they share the link.
 	gaugeShare = 0.1
+	// gaugeBusy is for which part of a window connections were busy if it was the
+	// own link that held them up. Where a slow peer holds up what goes to others,
+	// those have nothing to send for most of the time.
+	gaugeBusy = 0.85
 )
 
 // Link is what an endpoint's own link was seen to carry in one direction each, all
@@ -26,8 +30,9 @@ const (
 // minutes in which there was traffic: other traffic makes a link look slower,
 // nothing makes it look faster, and one that got slower shows some minutes later.
 type Link struct {
-	// Up was sent while several peers shared it, so that it is the own link that
-	// was full, if any. UpLeast was sent to whomever: the link carries at least this.
+	// Up was sent while several peers shared it and there was always something for
+	// all of them, so that the own link was full, or a path that all of them are
+	// behind. UpLeast was sent to whomever: the link carries at least this.
 	Up, UpLeast float64
 	// Down was received.
 	Down float64
@@ -35,7 +40,7 @@ type Link struct {
 
 // Link is what was measured until now.
 func (e *Endpoint) Link() Link {
-	l := Link{Up: e.sent.shared.get(), UpLeast: e.sent.all.get(), Down: e.received.all.get()}
+	l := Link{Up: e.sent.full.get(), UpLeast: e.sent.all.get(), Down: e.received.all.get()}
 	if l.Up > 0 {
 		l.Up = max(l.Up, l.UpLeast)
 	}
@@ -45,25 +50,32 @@ func (e *Endpoint) Link() Link {
 // gauge measures what all connections carry together in one direction while bulk
 // is under way: the first moments of a transfer do not count, nor do pauses.
 type gauge struct {
-	// carried is how many bytes a connection has carried, if that is known.
-	carried func(*conn) (uint64, bool)
+	// carried is how many bytes a connection has carried and for how long it was
+	// busy with them, if that is known.
+	carried func(*conn) (uint64, time.Duration, bool)
 	// record takes what the best of a peer's rates was.
 	record func(l *link, at time.Duration, s share)
 
-	all, shared best
+	all, full best
 
 	mu         sync.Mutex
 	last, from time.Duration
 	cold       bool // the window is the beginning of a transfer
-	marks      map[*conn]uint64
+	marks      map[*conn]mark
 	before     window // zero at first
+}
+
+// mark is how far a connection was when a window began.
+type mark struct {
+	bytes uint64
+	busy  time.Duration
 }
 
 // window is what passed in one.
 type window struct {
-	rate   float64
-	shared bool
-	by     map[*link]float64
+	rate float64
+	full bool // several peers shared it, and were busy
+	by   map[*link]float64
 }
 
 // share is a peer's rate and that of all peers in the same window.
@@ -98,24 +110,26 @@ func away(conns []*conn) []*conn {
 
 // mark begins a window.
 func (g *gauge) mark(now time.Duration, conns []*conn) {
-	g.from, g.marks = now, make(map[*conn]uint64, len(conns))
+	g.from, g.marks = now, make(map[*conn]mark, len(conns))
 	for _, c := range conns {
-		if n, ok := g.carried(c); ok {
-			g.marks[c] = n
+		if n, busy, ok := g.carried(c); ok {
+			g.marks[c] = mark{n, busy}
 		}
 	}
 }
 
 // sample ends a window, if enough passed in it, and begins the next.
 func (g *gauge) sample(now time.Duration, conns []*conn) {
-	total := uint64(0)
+	total, largest := uint64(0), uint64(0)
+	busy := 0.0 // seconds, each weighted with its bytes
 	by := make(map[*link]uint64)
 	for _, c := range conns {
-		n, ok := g.carried(c)
+		n, was, ok := g.carried(c)
 		if !ok {
 			continue
 		}
-		n -= g.marks[c] // of a connection that is new, all is of this window
+		n -= g.marks[c].bytes // of a connection that is new, all is of this window
+		busy += float64(n) * (was - g.marks[c].busy).Seconds()
 		total += n
 		by[c.link] += n
 	}
@@ -124,16 +138,13 @@ func (g *gauge) sample(now time.Duration, conns []*conn) {
 	}
 	took := (now - g.from).Seconds()
 	is := window{rate: float64(total) / took, by: make(map[*link]float64)}
-	peers := 0
 	for l, n := range by {
-		if float64(n) >= gaugeShare*float64(total) {
-			peers++
-		}
+		largest = max(largest, n)
 		if n >= gaugePeer {
 			is.by[l] = float64(n) / took
 		}
 	}
-	is.shared = peers > 1
+	is.full = float64(total-largest) >= gaugeShare*float64(total) && busy >= gaugeBusy*took*float64(total)
 	g.learn(now, is)
 	g.mark(now, conns)
 }
@@ -148,8 +159,8 @@ func (g *gauge) learn(now time.Duration, is window) {
 		return
 	}
 	g.all.learn(now, total)
-	if was.shared && is.shared {
-		g.shared.learn(now, total)
+	if was.full && is.full {
+		g.full.learn(now, total)
 	}
 	for l, rate := range is.by {
 		if rate = min(rate, was.by[l]); rate > 0 {

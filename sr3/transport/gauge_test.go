@@ -10,16 +10,19 @@ type rig struct {
 	gauge
 	conns []*conn
 	count map[*conn]uint64
+	part  []float64 // for which part of the time a connection is busy, 1 if not said
+	busy  map[*conn]time.Duration
+	at    time.Duration
 	gone  map[*conn]bool
 	got   map[*link]share
 }
 
 func newRig(n int) *rig {
-	r := &rig{count: map[*conn]uint64{}, gone: map[*conn]bool{}, got: map[*link]share{}}
+	r := &rig{count: map[*conn]uint64{}, busy: map[*conn]time.Duration{}, gone: map[*conn]bool{}, got: map[*link]share{}}
 	for range n {
 		r.conns = append(r.conns, &conn{link: &link{}})
 	}
-	r.carried = func(c *conn) (uint64, bool) { return r.count[c], !r.gone[c] }
+	r.carried = func(c *conn) (uint64, time.Duration, bool) { return r.count[c], r.busy[c], !r.gone[c] }
 	r.record = func(l *link, _ time.Duration, s share) { r.got[l] = s }
 	return r
 }
@@ -28,7 +31,13 @@ func newRig(n int) *rig {
 func (r *rig) carry(at time.Duration, bytes ...uint64) {
 	for i, n := range bytes {
 		r.count[r.conns[i]] += n
+		took := at - r.at
+		if i < len(r.part) {
+			took = time.Duration(r.part[i] * float64(took))
+		}
+		r.busy[r.conns[i]] += took
 	}
+	r.at = at
 	r.passed(at, at, 0, func() []*conn { return r.conns })
 }
 
@@ -47,10 +56,10 @@ func TestGauge(t *testing.T) {
 	const ms = time.Millisecond
 	at := time.Minute
 	r := newRig(2)
-	is := func(what string, all, shared float64) {
+	is := func(what string, all, full float64) {
 		t.Helper()
-		if a, s := r.all.get(), r.shared.get(); a != all*mib || s != shared*mib {
-			t.Fatalf("%s: all %v, shared %v, want %v and %v MiB/s", what, a/mib, s/mib, all, shared)
+		if a, f := r.all.get(), r.full.get(); a != all*mib || f != full*mib {
+			t.Fatalf("%s: all %v, full %v, want %v and %v MiB/s", what, a/mib, f/mib, all, full)
 		}
 	}
 	// The beginning, which a shaper lets pass at once, does not count.
@@ -88,6 +97,37 @@ func TestGauge(t *testing.T) {
 	r.carry(at, 100*mib, 0)
 	r.steady(&at, 1, 100*mib, 0)
 	is("after a pause", 80, 40)
+}
+
+// TestGaugeOfAFullLink has many peers of which none takes much, and one that is slow.
+func TestGaugeOfAFullLink(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bytes []uint64
+		part  []float64
+		want  float64 // MiB/s
+	}{
+		{"all have something all the time", []uint64{mib, mib, 2 * mib}, nil, 40},
+		{"a peer rests now and then", []uint64{mib, mib, 2 * mib}, []float64{0.5, 1, 1}, 40},
+		{"the others wait for a slow one", []uint64{mib, mib, 2 * mib}, []float64{1, 0.4, 0.9}, 0},
+		{"nobody knows", []uint64{mib, mib, 2 * mib}, []float64{0, 0, 0}, 0},
+		{"nearly all is for one", []uint64{9 * mib, mib / 2, mib / 4}, nil, 0},
+		{
+			"none of many takes a tenth",
+			[]uint64{mib, mib, mib, mib, mib, mib, mib, mib, mib, mib, mib, mib}, nil, 120,
+		},
+	} {
+		r, at := newRig(len(c.bytes)), time.Minute
+		r.part = c.part
+		none := make([]uint64, len(c.bytes))
+		r.carry(at, none...)
+		at += gaugeWarm
+		r.carry(at, none...)
+		r.steady(&at, 2, c.bytes...)
+		if got := r.full.get(); got != c.want*mib {
+			t.Errorf("%s: %v MiB/s, want %v", c.name, got/mib, c.want)
+		}
+	}
 }
 
 // TestGaugeLooksAway has one connection within the host.
@@ -173,7 +213,7 @@ func TestAcknowledged(t *testing.T) {
 	}
 	in := c.Peers()[0].Received
 	eventually(t, "the kernel has word of what was read", func() bool {
-		n, ok := conns[0].delivered()
+		n, _, ok := conns[0].delivered()
 		return ok && n >= in
 	})
 }

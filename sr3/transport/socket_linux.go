@@ -3,6 +3,7 @@ package transport
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +28,10 @@ func tune(nc net.Conn) {
 	})
 }
 
-// counts are how many bytes the kernel of the other side has confirmed, and how
-// many this one has received; not ok if it does not tell.
-func counts(raw syscall.RawConn) (acked, received uint64, ok bool) {
+// counts is what the kernel tells of a connection; not ok if it does not.
+func counts(raw syscall.RawConn) (k counters, ok bool) {
 	if raw == nil {
-		return 0, 0, false
+		return counters{}, false
 	}
 	var info *unix.TCPInfo
 	var failed error
@@ -39,7 +39,8 @@ func counts(raw syscall.RawConn) (acked, received uint64, ok bool) {
 		info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	})
 	if err != nil || failed != nil {
-		return 0, 0, false
+		return counters{}, false
 	}
-	return info.Bytes_acked, info.Bytes_received, true
+	busy := info.Busy_time - min(info.Rwnd_limited, info.Busy_time)
+	return counters{acked: info.Bytes_acked, received: info.Bytes_received, busy: time.Duration(busy) * time.Microsecond}, true
 }
