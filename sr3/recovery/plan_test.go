@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -205,5 +206,39 @@ func TestBadInput(t *testing.T) {
 		if _, err := Make(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestOwnersHaveHeadsOfTheirOwn: several lines at once, of holders whose links were
+// measured to be nearly alike, do not all end at the same one; slower ones are
+// never last.
+func TestOwnersHaveHeadsOfTheirOwn(t *testing.T) {
+	const owners, holders = 60, 12
+	last := map[NodeID]int{}
+	for o := range owners {
+		in := lan(holders, 25e6, 25e6, time.Millisecond).disjoint(12*mega, 2)
+		in.Mode, in.Owner = Line, "owner "+strconv.Itoa(o)
+		for i := range in.Nodes {
+			in.Nodes[i].Up += int64(i) * 50e3
+			if i >= holders/2 {
+				in.Nodes[i].Up /= 2
+			}
+		}
+		p, err := Make(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Flows) != 1 {
+			t.Fatalf("%d lines", len(p.Flows))
+		}
+		last[p.Flows[0].Node]++
+	}
+	for id, n := range last {
+		if id >= "n06" || n > owners/3 {
+			t.Errorf("%s is the last of %d of %d lines", id, n, owners)
+		}
+	}
+	if len(last) != holders/2 {
+		t.Errorf("%d of %d fast holders are last in a line", len(last), holders/2)
 	}
 }

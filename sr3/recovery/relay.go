@@ -3,13 +3,17 @@ package recovery
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // members are the holders that take part in a line or tree, each with its share,
 // in an order in which neighbours fold best: by site, then by the members of
-// scattered chains that they bring, then by uplink, slowest first. local is what
-// the receiver has itself.
+// scattered chains that they bring, then by uplink, slowest first; where uplinks are
+// alike, by lot, so that several owners at once do not take the same last node for
+// their lines. local is what the receiver has itself.
 func (w *world) members(items []item, busy map[NodeID]float64) (members, local []*Flow) {
 	for _, f := range w.star(items, busy) {
 		if f.Node == w.Receiver.ID {
@@ -35,11 +39,33 @@ func (w *world) members(items []item, busy map[NodeID]float64) (members, local [
 			cmp.Compare(w.far(y), w.far(x)),
 			cmp.Compare(x.Site, y.Site),
 			compareParts(key[a.Node], key[b.Node]),
-			cmp.Compare(w.rate(x, w.Receiver.Node), w.rate(y, w.Receiver.Node)),
-			cmp.Compare(a.Node, b.Node))
+			w.byLink(a, b),
+			w.byLot(a, b))
 	})
 	return members, local
 }
+
+// alikeRates is how much faster a link may be than another that counts as like it,
+// alikeFolds the same for processors: what was measured of equal ones differs by less.
+const (
+	alikeRates = 1.1
+	alikeFolds = 2
+)
+
+// tier is the same for most rates that are alike, and larger for larger ones.
+func tier(rate, alike float64) int { return int(math.Round(math.Log(rate) / math.Log(alike))) }
+
+// byLink orders by the link to the receiver, slowest first.
+func (w *world) byLink(a, b *Flow) int {
+	return cmp.Compare(tier(w.toReceiver(a), alikeRates), tier(w.toReceiver(b), alikeRates))
+}
+
+// byLot orders nodes in a way of the owner's own.
+func (w *world) byLot(a, b *Flow) int {
+	return cmp.Or(cmp.Compare(w.lot(a.Node), w.lot(b.Node)), cmp.Compare(a.Node, b.Node))
+}
+
+func (w *world) lot(id NodeID) uint64 { return xxhash.Sum64String(w.Owner + "\x00" + string(id)) }
 
 // far is 1 for a node of another site than the receiver's.
 func (w *world) far(n Node) int {
@@ -110,7 +136,9 @@ func (w *world) toReceiver(f *Flow) float64 {
 // worth.
 func (w *world) growFast(members []*Flow, fanin int) []*Flow {
 	order := slices.Clone(members)
-	slices.SortStableFunc(order, func(a, b *Flow) int { return cmp.Compare(w.toReceiver(b), w.toReceiver(a)) })
+	slices.SortStableFunc(order, func(a, b *Flow) int {
+		return cmp.Or(w.byLink(b, a), w.byLot(a, b))
+	})
 	rank, of := map[NodeID]int{}, map[string]int{}
 	for _, f := range order {
 		site := w.nodes[f.Node].Site
@@ -118,7 +146,7 @@ func (w *world) growFast(members []*Flow, fanin int) []*Flow {
 		of[site]++
 	}
 	slices.SortStableFunc(order, func(a, b *Flow) int {
-		return cmp.Or(cmp.Compare(w.toReceiver(b), w.toReceiver(a)), cmp.Compare(rank[a.Node], rank[b.Node]))
+		return cmp.Or(w.byLink(b, a), cmp.Compare(rank[a.Node], rank[b.Node]))
 	})
 	heads := order[:min(fanin, len(order))]
 	load, below := map[*Flow]float64{}, map[*Flow][]*Flow{}
@@ -172,14 +200,15 @@ func (w *world) grow(members []*Flow, fanin int) []*Flow {
 	return heads
 }
 
-// pickHead is the member with the best link to the receiver: the head carries
-// what its whole subtree sends.
+// pickHead is the member with the best link to the receiver, the first of several:
+// the head carries what its whole subtree sends, and without the first the others
+// are still neighbours.
 func (w *world) pickHead(run []*Flow) *Flow {
 	return slices.MaxFunc(run, func(a, b *Flow) int {
 		x, y := w.nodes[a.Node], w.nodes[b.Node]
 		return cmp.Or(
-			cmp.Compare(min(w.rate(x, w.Receiver.Node), float64(x.Down)), min(w.rate(y, w.Receiver.Node), float64(y.Down))),
-			cmp.Compare(x.Fold, y.Fold), cmp.Compare(b.Node, a.Node))
+			cmp.Compare(tier(min(w.toReceiver(a), float64(x.Down)), alikeRates), tier(min(w.toReceiver(b), float64(y.Down)), alikeRates)),
+			cmp.Compare(tier(float64(x.Fold), alikeFolds), tier(float64(y.Fold), alikeFolds)))
 	})
 }
 
