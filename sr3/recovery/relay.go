@@ -1,12 +1,11 @@
 package recovery
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"maps"
-	"math"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // members are the holders that take part in a line or tree, each with its share,
@@ -33,14 +32,14 @@ func (w *world) members(items []item, busy map[NodeID]float64) (members, local [
 			}
 		}
 	}
+	grades := w.grade(members)
 	slices.SortStableFunc(members, func(a, b *Flow) int {
 		x, y := w.nodes[a.Node], w.nodes[b.Node]
 		return cmp.Or(
 			cmp.Compare(w.far(y), w.far(x)),
 			cmp.Compare(x.Site, y.Site),
 			compareParts(key[a.Node], key[b.Node]),
-			w.byLink(a, b),
-			w.byLot(a, b))
+			grades.compare(a, b))
 	})
 	return members, local
 }
@@ -52,20 +51,32 @@ const (
 	alikeFolds = 2
 )
 
-// tier is the same for most rates that are alike, and larger for larger ones.
-func tier(rate, alike float64) int { return int(math.Round(math.Log(rate) / math.Log(alike))) }
-
-// byLink orders by the link to the receiver, slowest first.
-func (w *world) byLink(a, b *Flow) int {
-	return cmp.Compare(tier(w.toReceiver(a), alikeRates), tier(w.toReceiver(b), alikeRates))
+// grades say of each member which others have uplinks like its own: a larger grade
+// is faster. Within one, lots are in an order of the owner's own.
+type grades map[NodeID]struct {
+	grade int
+	lot   [sha256.Size]byte
 }
 
-// byLot orders nodes in a way of the owner's own.
-func (w *world) byLot(a, b *Flow) int {
-	return cmp.Or(cmp.Compare(w.lot(a.Node), w.lot(b.Node)), cmp.Compare(a.Node, b.Node))
+func (w *world) grade(members []*Flow) grades {
+	order := slices.Clone(members)
+	slices.SortFunc(order, func(a, b *Flow) int { return cmp.Compare(w.toReceiver(b), w.toReceiver(a)) })
+	out, grade, top := grades{}, 0, 0.0
+	for _, f := range order {
+		if rate := w.toReceiver(f); top == 0 || rate*alikeRates < top {
+			grade, top = grade-1, rate
+		}
+		g := out[f.Node]
+		g.grade, g.lot = grade, sha256.Sum256([]byte(w.Owner+"\x00"+string(f.Node)))
+		out[f.Node] = g
+	}
+	return out
 }
 
-func (w *world) lot(id NodeID) uint64 { return xxhash.Sum64String(w.Owner + "\x00" + string(id)) }
+func (g grades) compare(a, b *Flow) int {
+	x, y := g[a.Node], g[b.Node]
+	return cmp.Or(cmp.Compare(x.grade, y.grade), bytes.Compare(x.lot[:], y.lot[:]))
+}
 
 // far is 1 for a node of another site than the receiver's.
 func (w *world) far(n Node) int {
@@ -136,9 +147,8 @@ func (w *world) toReceiver(f *Flow) float64 {
 // worth.
 func (w *world) growFast(members []*Flow, fanin int) []*Flow {
 	order := slices.Clone(members)
-	slices.SortStableFunc(order, func(a, b *Flow) int {
-		return cmp.Or(w.byLink(b, a), w.byLot(a, b))
-	})
+	grades := w.grade(members)
+	slices.SortFunc(order, func(a, b *Flow) int { return grades.compare(b, a) })
 	rank, of := map[NodeID]int{}, map[string]int{}
 	for _, f := range order {
 		site := w.nodes[f.Node].Site
@@ -146,7 +156,7 @@ func (w *world) growFast(members []*Flow, fanin int) []*Flow {
 		of[site]++
 	}
 	slices.SortStableFunc(order, func(a, b *Flow) int {
-		return cmp.Or(w.byLink(b, a), cmp.Compare(rank[a.Node], rank[b.Node]))
+		return cmp.Or(cmp.Compare(grades[b.Node].grade, grades[a.Node].grade), cmp.Compare(rank[a.Node], rank[b.Node]))
 	})
 	heads := order[:min(fanin, len(order))]
 	load, below := map[*Flow]float64{}, map[*Flow][]*Flow{}
@@ -204,12 +214,19 @@ func (w *world) grow(members []*Flow, fanin int) []*Flow {
 // the head carries what its whole subtree sends, and without the first the others
 // are still neighbours.
 func (w *world) pickHead(run []*Flow) *Flow {
-	return slices.MaxFunc(run, func(a, b *Flow) int {
-		x, y := w.nodes[a.Node], w.nodes[b.Node]
-		return cmp.Or(
-			cmp.Compare(tier(min(w.toReceiver(a), float64(x.Down)), alikeRates), tier(min(w.toReceiver(b), float64(y.Down)), alikeRates)),
-			cmp.Compare(tier(float64(x.Fold), alikeFolds), tier(float64(y.Fold), alikeFolds)))
-	})
+	rate := func(f *Flow) float64 { return min(w.toReceiver(f), float64(w.nodes[f.Node].Down)) }
+	fold := func(f *Flow) float64 { return float64(w.nodes[f.Node].Fold) }
+	run = foremost(foremost(run, rate, alikeRates), fold, alikeFolds)
+	return run[0]
+}
+
+// foremost are those whose value is like the largest one.
+func foremost(of []*Flow, value func(*Flow) float64, alike float64) []*Flow {
+	top := 0.0
+	for _, f := range of {
+		top = max(top, value(f))
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(f *Flow) bool { return value(f)*alike < top })
 }
 
 // cut divides members into at most n runs of neighbours with about equal bytes,

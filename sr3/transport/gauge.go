@@ -12,6 +12,11 @@ const (
 	gaugeWarm  = 20 * time.Millisecond
 	gaugeSpan  = 200 * time.Millisecond
 	gaugeBytes = 2 * mib
+	// gaugeBrief is how far into its first window a transfer is looked at once: many
+	// are over before there were two. What was seen then may have been a burst, so
+	// only gaugeTrust of it counts.
+	gaugeBrief = 100 * time.Millisecond
+	gaugeTrust = 0.9
 	// gaugePeer is how much must come from a peer in a window to say something of it.
 	gaugePeer = 256 * kib
 	// gaugeMinutes is for how many minutes with traffic the best rate is kept.
@@ -40,7 +45,7 @@ type Link struct {
 
 // Link is what was measured until now.
 func (e *Endpoint) Link() Link {
-	l := Link{Up: e.sent.full.get(), UpLeast: e.sent.all.get(), Down: e.received.all.get()}
+	l := Link{Up: e.sent.full.get(), UpLeast: e.sent.least(), Down: e.received.least()}
 	if l.Up > 0 {
 		l.Up = max(l.Up, l.UpLeast)
 	}
@@ -56,11 +61,12 @@ type gauge struct {
 	// record takes what the best of a peer's rates was.
 	record func(l *link, at time.Duration, s share)
 
-	all, full best
+	all, full, brief best
 
 	mu         sync.Mutex
 	last, from time.Duration
 	cold       bool // the window is the beginning of a transfer
+	first      bool // the window is the first that counts, and was not looked at
 	marks      map[*conn]mark
 	before     window // zero at first
 }
@@ -91,8 +97,13 @@ func (g *gauge) passed(began, now, rtt time.Duration, conns func() []*conn) {
 	case idle:
 		g.from, g.cold = now, true
 	case g.cold && now-g.from >= gaugeWarm:
-		g.cold, g.before = false, window{}
+		g.cold, g.before, g.first = false, window{}, true
 		g.mark(now, away(conns()))
+	case g.first && now-g.from >= gaugeBrief:
+		g.first = false
+		if is, ok := g.look(now, away(conns())); ok {
+			g.brief.learn(now, gaugeTrust*is.rate)
+		}
 	case !g.cold && now-g.from >= gaugeSpan:
 		g.sample(now, away(conns()))
 	}
@@ -118,8 +129,19 @@ func (g *gauge) mark(now time.Duration, conns []*conn) {
 	}
 }
 
+// least is what a link carries at least.
+func (g *gauge) least() float64 { return max(g.all.get(), g.brief.get()) }
+
 // sample ends a window, if enough passed in it, and begins the next.
 func (g *gauge) sample(now time.Duration, conns []*conn) {
+	if is, ok := g.look(now, conns); ok {
+		g.learn(now, is)
+		g.mark(now, conns)
+	}
+}
+
+// look says what has passed in the window until now; not ok if that is too little.
+func (g *gauge) look(now time.Duration, conns []*conn) (is window, ok bool) {
 	total, largest := uint64(0), uint64(0)
 	busy := 0.0 // seconds, each weighted with its bytes
 	by := make(map[*link]uint64)
@@ -134,10 +156,10 @@ func (g *gauge) sample(now time.Duration, conns []*conn) {
 		by[c.link] += n
 	}
 	if total < gaugeBytes {
-		return
+		return window{}, false
 	}
 	took := (now - g.from).Seconds()
-	is := window{rate: float64(total) / took, by: make(map[*link]float64)}
+	is = window{rate: float64(total) / took, by: make(map[*link]float64)}
 	for l, n := range by {
 		largest = max(largest, n)
 		if n >= gaugePeer {
@@ -145,8 +167,7 @@ func (g *gauge) sample(now time.Duration, conns []*conn) {
 		}
 	}
 	is.full = float64(total-largest) >= gaugeShare*float64(total) && busy >= gaugeBusy*took*float64(total)
-	g.learn(now, is)
-	g.mark(now, conns)
+	return is, true
 }
 
 // learn takes what two windows in a row had both: after a pause, shapers and

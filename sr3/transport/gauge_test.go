@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -130,6 +131,30 @@ func TestGaugeOfAFullLink(t *testing.T) {
 	}
 }
 
+// TestGaugeOfABriefTransfer has one that is over before there were two windows.
+func TestGaugeOfABriefTransfer(t *testing.T) {
+	for _, c := range []struct {
+		lasts time.Duration
+		bytes uint64 // each 10 ms
+		want  float64
+	}{
+		{gaugeWarm + gaugeBrief, mib, gaugeTrust * 100 * mib},
+		{gaugeWarm + gaugeBrief - time.Millisecond, mib, 0},
+		{gaugeWarm + gaugeBrief, mib / 10, 0},                      // far too little
+		{gaugeWarm + 2*gaugeSpan, mib, 100 * mib},                  // long enough
+		{gaugeWarm + 3*gaugeSpan, mib / 10, mib / 10 * 100},        // slow, and seen when it is enough
+		{gaugeWarm + 2*gaugeSpan - 1, mib, gaugeTrust * 100 * mib}, // nearly
+	} {
+		r, at := newRig(1), time.Minute
+		for ; at <= time.Minute+c.lasts; at += 10 * time.Millisecond {
+			r.carry(at, c.bytes)
+		}
+		if got := r.least(); got != c.want {
+			t.Errorf("%v of %d bytes each 10 ms: %.1f MiB/s, want %.1f", c.lasts, c.bytes, got/mib, c.want/mib)
+		}
+	}
+}
+
 // TestGaugeLooksAway has one connection within the host.
 func TestGaugeLooksAway(t *testing.T) {
 	r := newRig(3)
@@ -175,7 +200,8 @@ func TestLink(t *testing.T) {
 	a, b := listen(t, Config{}, &world{stream: flood}), listen(t, Config{}, &world{stream: flood})
 	c := client(t, Config{})
 	streams := []*Stream{open(t, c, a.Addr(), 0, ""), open(t, c, b.Addr(), 0, "")}
-	for c.Link().Down == 0 || a.Link().UpLeast == 0 || b.Link().UpLeast == 0 {
+	unknown := func(p Peer) bool { return p.RecvBest == 0 }
+	for c.Link().Down == 0 || a.Link().UpLeast == 0 || b.Link().UpLeast == 0 || slices.ContainsFunc(c.Peers(), unknown) {
 		for range 20 {
 			for _, s := range streams {
 				if _, err := s.Recv(short(t)); err != nil {
