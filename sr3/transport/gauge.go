@@ -12,10 +12,8 @@ const (
 	gaugeWarm  = 20 * time.Millisecond
 	gaugeSpan  = 200 * time.Millisecond
 	gaugeBytes = 2 * mib
-	// gaugeBrief is how far into its first window a transfer is looked at once: many
-	// are over before there were two. What was seen then may have been a burst, so
-	// only gaugeTrust of it counts.
-	gaugeBrief = 100 * time.Millisecond
+	// gaugeTrust is the part of a transfer's first window that counts if there is no
+	// other: many are over before there were two, but the first has bursts.
 	gaugeTrust = 0.9
 	// gaugePeer is how much must come from a peer in a window to say something of it.
 	gaugePeer = 256 * kib
@@ -66,7 +64,6 @@ type gauge struct {
 	mu         sync.Mutex
 	last, from time.Duration
 	cold       bool // the window is the beginning of a transfer
-	first      bool // the window is the first that counts, and was not looked at
 	marks      map[*conn]mark
 	before     window // zero at first
 }
@@ -97,13 +94,8 @@ func (g *gauge) passed(began, now, rtt time.Duration, conns func() []*conn) {
 	case idle:
 		g.from, g.cold = now, true
 	case g.cold && now-g.from >= gaugeWarm:
-		g.cold, g.before, g.first = false, window{}, true
+		g.cold, g.before = false, window{}
 		g.mark(now, away(conns()))
-	case g.first && now-g.from >= gaugeBrief:
-		g.first = false
-		if is, ok := g.look(now, away(conns())); ok {
-			g.brief.learn(now, gaugeTrust*is.rate)
-		}
 	case !g.cold && now-g.from >= gaugeSpan:
 		g.sample(now, away(conns()))
 	}
@@ -134,14 +126,6 @@ func (g *gauge) least() float64 { return max(g.all.get(), g.brief.get()) }
 
 // sample ends a window, if enough passed in it, and begins the next.
 func (g *gauge) sample(now time.Duration, conns []*conn) {
-	if is, ok := g.look(now, conns); ok {
-		g.learn(now, is)
-		g.mark(now, conns)
-	}
-}
-
-// look says what has passed in the window until now; not ok if that is too little.
-func (g *gauge) look(now time.Duration, conns []*conn) (is window, ok bool) {
 	total, largest := uint64(0), uint64(0)
 	busy := 0.0 // seconds, each weighted with its bytes
 	by := make(map[*link]uint64)
@@ -156,10 +140,10 @@ func (g *gauge) look(now time.Duration, conns []*conn) (is window, ok bool) {
 		by[c.link] += n
 	}
 	if total < gaugeBytes {
-		return window{}, false
+		return
 	}
 	took := (now - g.from).Seconds()
-	is = window{rate: float64(total) / took, by: make(map[*link]float64)}
+	is := window{rate: float64(total) / took, by: make(map[*link]float64)}
 	for l, n := range by {
 		largest = max(largest, n)
 		if n >= gaugePeer {
@@ -167,7 +151,8 @@ func (g *gauge) look(now time.Duration, conns []*conn) (is window, ok bool) {
 		}
 	}
 	is.full = float64(total-largest) >= gaugeShare*float64(total) && busy >= gaugeBusy*took*float64(total)
-	return is, true
+	g.learn(now, is)
+	g.mark(now, conns)
 }
 
 // learn takes what two windows in a row had both: after a pause, shapers and
@@ -175,10 +160,11 @@ func (g *gauge) look(now time.Duration, conns []*conn) (is window, ok bool) {
 func (g *gauge) learn(now time.Duration, is window) {
 	was := g.before
 	g.before = is
-	total := min(was.rate, is.rate)
-	if total == 0 {
+	if was.rate == 0 {
+		g.brief.learn(now, gaugeTrust*is.rate)
 		return
 	}
+	total := min(was.rate, is.rate)
 	g.all.learn(now, total)
 	if was.full && is.full {
 		g.full.learn(now, total)

@@ -138,9 +138,9 @@ func TestGaugeOfABriefTransfer(t *testing.T) {
 		bytes uint64 // each 10 ms
 		want  float64
 	}{
-		{gaugeWarm + gaugeBrief, mib, gaugeTrust * 100 * mib},
-		{gaugeWarm + gaugeBrief - time.Millisecond, mib, 0},
-		{gaugeWarm + gaugeBrief, mib / 10, 0},                      // far too little
+		{gaugeWarm + gaugeSpan, mib, gaugeTrust * 100 * mib},
+		{gaugeWarm + gaugeSpan - time.Millisecond, mib, 0},
+		{gaugeWarm + gaugeSpan, mib / 10, 0},                       // too little
 		{gaugeWarm + 2*gaugeSpan, mib, 100 * mib},                  // long enough
 		{gaugeWarm + 3*gaugeSpan, mib / 10, mib / 10 * 100},        // slow, and seen when it is enough
 		{gaugeWarm + 2*gaugeSpan - 1, mib, gaugeTrust * 100 * mib}, // nearly
