@@ -8,9 +8,10 @@
 // A rate that was seen is never more than a lower bound: a transfer may have been
 // slow for reasons of its own, or held up at its other end. So the best that was
 // seen counts, and of a holder's uplink what it sent to several others at once who
-// all had to wait for it, or sent to the receiver while that could have taken more. If there is only less than
-// that, its uplink is taken to be like that of others, or like the receiver's
-// downlink: streams that together fill the downlink say nothing of who sends them.
+// all had to wait for it, or sent to the receiver while that could have taken more.
+// If there is only less than that, its uplink is taken to be like that of others, or
+// like the receiver's downlink: streams that together fill the downlink say nothing
+// of who sends them.
 package evidence
 
 import (
