@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stormring/stormring/sr3/overview"
 	"github.com/stormring/stormring/topologies/advertising"
 )
 
@@ -131,7 +132,7 @@ func (d *stateDeaths) supervisor() {
 	s.kill()
 	d.flows()
 	s.start()
-	d.awaitSupervisors(len(d.rig.supervisor))
+	d.repaired()
 }
 
 // hosts kills hosts with all that runs on them, and lets them come back when
@@ -148,8 +149,19 @@ func (d *stateDeaths) hosts(n int) {
 	for _, s := range lost {
 		s.start()
 	}
-	d.awaitSupervisors(len(d.rig.supervisor))
-	<-time.After(3 * time.Second) // copies are made anew, of which nothing tells
+	d.repaired()
+}
+
+// repaired waits until there are as many copies of everything as there should be: the
+// strikes are apart, since one more loss before the repair may take the last copy.
+func (d *stateDeaths) repaired() {
+	hosts := len(d.rig.supervisor)
+	d.awaitSupervisors(hosts)
+	<-time.After(3 * time.Second) // a node that is back has looked at what it lacks
+	await(d.t, 2*patience, "all copies are there", func() bool {
+		sums := shown[overview.Ring](d.rig, "ring", "--json").Sums
+		return sums.Answered == hosts && sums.UnderReplicated == 0
+	})
 }
 
 func (d *stateDeaths) holder() {
