@@ -20,9 +20,9 @@ func TestStateThroughDeaths(t *testing.T) {
 	random := seeded(t)
 	modes, resumes := []string{"star", "line", "tree", "auto"}, []string{"full", "ondemand"}
 	mode, resume := modes[random.IntN(len(modes))], resumes[random.IntN(len(resumes))]
-	events, rate, rounds := 160_000, 8_000, 5
+	events, rate, rounds := 480_000, 8_000, 5
 	if soak() {
-		events, rounds = 2_400_000, 60
+		events, rounds = 3_600_000, 60
 	}
 	r := startCluster(t, options{nimbuses: 1, supervisors: 5, slots: 2, apart: true, conf: map[string]string{
 		"nimbus.supervisor.timeout.secs": "4", "supervisor.heartbeat.frequency.secs": "1", "nimbus.monitor.freq.secs": "1",
@@ -37,6 +37,7 @@ func TestStateThroughDeaths(t *testing.T) {
 	data.Users = 5000
 	want := data.Expected()
 	d := &stateDeaths{rig: r, random: random, out: out}
+	d.all = d.sum(want)
 	d.flows()
 	strikes := []struct {
 		name string
@@ -59,13 +60,13 @@ func TestStateThroughDeaths(t *testing.T) {
 		t.Logf("%s: counts go on after %s, %d views", strikes[i%len(strikes)].name, time.Since(begin).Round(time.Millisecond), d.views())
 	}
 	var left []string
-	await(t, 4*patience, "all events are counted", func() bool {
+	await(t, 4*patience+time.Duration(events/rate)*time.Second, "all events are counted", func() bool {
 		got, err := advertising.ReadCounts(out)
 		if err != nil {
 			return false
 		}
 		left = got.Diff(want, 5)
-		return len(left) == 0 || d.views() > d.sum(want)
+		return len(left) == 0 || d.views() > d.all
 	})
 	if len(left) > 0 {
 		t.Errorf("counts are wrong: %q", left)
@@ -77,6 +78,7 @@ type stateDeaths struct {
 	*rig
 	random *rand.Rand
 	out    string
+	all    int64 // views that there will be, 0 if there is no end to them
 }
 
 func (d *stateDeaths) sum(c advertising.Counts) (n int64) {
@@ -99,6 +101,9 @@ func (d *stateDeaths) views() int64 {
 func (d *stateDeaths) flows() {
 	d.t.Helper()
 	before := d.views()
+	if before > 0 && before == d.all {
+		d.t.Fatal("all events are counted before the strikes are over: there must be more of them")
+	}
 	await(d.t, 2*patience, "counts grow", func() bool { return d.views() > before })
 }
 
