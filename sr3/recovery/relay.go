@@ -216,8 +216,7 @@ func (w *world) grow(members []*Flow, fanin int) []*Flow {
 func (w *world) pickHead(run []*Flow) *Flow {
 	rate := func(f *Flow) float64 { return min(w.toReceiver(f), float64(w.nodes[f.Node].Down)) }
 	fold := func(f *Flow) float64 { return float64(w.nodes[f.Node].Fold) }
-	run = foremost(foremost(run, rate, alikeRates), fold, alikeFolds)
-	return run[0]
+	return foremost(foremost(run, rate, alikeRates), fold, alikeFolds)[0]
 }
 
 // foremost are those whose value is like the largest one.

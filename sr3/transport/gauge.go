@@ -12,8 +12,8 @@ const (
 	gaugeWarm  = 20 * time.Millisecond
 	gaugeSpan  = 200 * time.Millisecond
 	gaugeBytes = 2 * mib
-	// gaugeTrust is the part of a transfer's first window that counts if there is no
-	// other: many are over before there were two, but the first has bursts.
+	// gaugeTrust is the part of a transfer's first window that counts by itself: many
+	// are over before there were two, but the first has bursts.
 	gaugeTrust = 0.9
 	// gaugePeer is how much must come from a peer in a window to say something of it.
 	gaugePeer = 256 * kib
